@@ -176,20 +176,20 @@ impl Part {
     /// The reason why it cannot.
     pub(super) fn measures(&self, metric: &Metric) -> Result<(), String> {
         let (metric_name, name) = (metric.name, self.name());
-        match self.is_search() {
-            true if !metric.is_of_search() => {
-                let of_search = METRICS.iter().filter(|metric| metric.is_of_search());
-                let there: Vec<_> = of_search.map(|metric| metric.name).collect();
-                let there = there.join(", ");
-                Err(format!(
-                    "the part `{name}` searches for a limit, which has no metric `{metric_name}`; expected one of: {there}"
-                ))
-            }
-            false if !metric.is_of_trials() => Err(format!(
-                "the part `{name}` has no metric `{metric_name}`, which needs `kind = \"limit\"`"
-            )),
-            _ => Ok(()),
+        if self.is_search() && !metric.is_of_search() {
+            let of_search = METRICS.iter().filter(|metric| metric.is_of_search());
+            let there: Vec<_> = of_search.map(|metric| metric.name).collect();
+            let there = there.join(", ");
+            return Err(format!(
+                "the part `{name}` searches for a limit, which has no metric `{metric_name}`; expected one of: {there}"
+            ));
         }
+        if !self.is_search() && !metric.is_of_trials() {
+            return Err(format!(
+                "the part `{name}` has no metric `{metric_name}`, which needs `kind = \"limit\"`"
+            ));
+        }
+        Ok(())
     }
 
     pub fn name(&self) -> &str {

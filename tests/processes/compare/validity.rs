@@ -1,5 +1,6 @@
 //! Trials with unusable results, and servers with unexpected replies.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -89,19 +90,21 @@ fn the_speed_of_a_server_that_fails_under_load_is_not_judged() {
     assert!(!ran.out.contains("is not ranked"), "said once: {}", ran.out);
     assert!(!ran.out.contains("did not serve all"), "{}", ran.out);
     // Nothing at all is no better.
-    std::fs::write(ran.record().join("trials.jsonl"), "").expect("it can be written");
-    let report = assert_cmd::Command::new(THRONG)
-        .arg("report")
-        .arg(ran.record())
-        .output()
-        .expect("it runs");
-    let text = String::from_utf8_lossy(&report.stdout);
+    let text = reported_with(&ran.record(), "");
     let out = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         out.contains("Grade: unusable (no trial was recorded)"),
         "{out}"
     );
     assert!(out.contains("not judged: no trial was recorded"), "{out}");
+}
+
+/// Reports a record again with other trials, and returns what is printed.
+fn reported_with(record: &Path, trials: &str) -> String {
+    std::fs::write(record.join("trials.jsonl"), trials).expect("it can be written");
+    let mut report = assert_cmd::Command::new(THRONG);
+    let output = report.arg("report").arg(record).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Regression test: a rate that rose in all windows was good, if none of them rose evenly and by half.
@@ -118,13 +121,7 @@ fn a_server_that_warms_up_in_every_trial_is_named() {
             serde_json::to_string(&trial).expect("it is a record") + "\n"
         });
         let trials: String = trials.collect();
-        std::fs::write(ran.record().join("trials.jsonl"), trials).expect("it can be written");
-        let report = assert_cmd::Command::new(THRONG)
-            .arg("report")
-            .arg(ran.record())
-            .output()
-            .expect("it runs");
-        assert!(report.status.success(), "{report:?}");
+        reported_with(&ran.record(), &trials);
         let causes = ran.summary()["grade"]["causes"].to_string();
         causes.contains("warming was still warming up: its rate rose in")
     });

@@ -14,7 +14,7 @@ pub(super) const METRICS: &[Metric] = &[
         ..over_clients(
             "first_failure",
             "First failure",
-            "smallest number of clients at which any client failed or was not served; in a search for a limit, the lowest number that failed",
+            "smallest number of clients at which any client failed or was not served; in a search for a limit, the fewest clients, or requests per second, that failed",
         )
     },
     Metric {

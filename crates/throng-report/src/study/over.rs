@@ -61,12 +61,8 @@ fn a_limit_lies_between_what_held_and_what_broke() {
     assert_eq!(known.value, Some(passed.value as f64));
     assert!((known.high - (failed.value as f64 - 1.0)).abs() < 1e-9);
     assert!(known.evidence.contains(" failed "), "{}", known.evidence);
-    let first = reach_of_search(
-        "first_failure",
-        of_epoll,
-        &trials.iter().collect::<Vec<_>>(),
-    );
-    let first = first.unwrap();
+    let all: Vec<&Trial> = trials.iter().collect();
+    let first = reach_of_search("first_failure", of_epoll, &all).unwrap();
     assert_eq!(first.value, Some(failed.value as f64));
     assert!((first.low - (passed.value as f64 + 1.0)).abs() < 1e-9);
     let more = reach("thread");

@@ -118,7 +118,7 @@ impl Place<'_> {
                     may_be_higher: true,
                     why,
                 }),
-                ..Value::number(reach.low, reach.evidence)
+                ..Value::number(reach.value.unwrap_or(reach.low), reach.evidence)
             });
         }
         let clients = self.clients.unwrap_or_default();
