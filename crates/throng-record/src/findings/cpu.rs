@@ -222,7 +222,8 @@ fn others(seen: &Observed<'_>) -> Option<Evidence> {
     // The error of two readings in ticks of 10 ms.
     let error = 100.0 * 0.04 / seen.load.window.duration_s.max(1e-9);
     let cpus = f64::from(seen.circumstances.host.cpus.max(1));
-    let share = (taken.by_others + taken.by_host) / 100.0 / cpus;
+    let surely = |percent: f64| (percent - error).max(0.0);
+    let share = (surely(taken.by_others) + surely(taken.by_host)) / 100.0 / cpus;
     let is_much = taken.by_others > OTHERS_PERCENT + error || taken.by_host > STEAL_PERCENT + error;
     (is_much || share > OTHERS_MOST).then(|| {
         let text = format!(

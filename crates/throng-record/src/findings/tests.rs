@@ -514,6 +514,18 @@ fn cpu_time_of_other_processes_is_reported() {
     assert!(with(190.0, 20.0).contains("host 20 %"));
 }
 
+/// Within a millisecond, a single tick of 10 ms is ten CPUs.
+#[test]
+fn ticks_of_other_processes_do_not_spoil_a_short_trial() {
+    let mut trial = with_cpu(&[("cpu_percent", 99.0), ("tasks_peak", 1.0)], 90.0);
+    if let Some(load) = &mut trial.load {
+        load.window.duration_s = 0.001;
+    }
+    trial.network = Some(side(&[("machine_busy_percent", 1_400.0)]));
+    let found = found_in(trial, &Settings::default(), 2);
+    assert!(!names(&found).contains(&"others"), "{found:?}");
+}
+
 #[test]
 fn a_quota_that_stopped_processes_is_reported() {
     let quota = |throttled| {
