@@ -84,10 +84,10 @@ fn each_earlier_verdict_is_named_with_what_became_of_it() {
         let again: Vec<[Value; 4]> = repeated
             .iter()
             .map(|one| {
-                assert!(
-                    one["outcome"].is_string() && one["later"].is_object(),
-                    "{one}"
-                );
+                // A spoilt trial of the later run can leave nothing to compare.
+                let is_compared = one["later"].is_object();
+                assert!(is_compared || one["outcome"] == "not-comparable", "{one}");
+                assert!(one["outcome"].is_string(), "{one}");
                 let names = ["clients", "server", "metric"].map(|key| one[key].clone());
                 let [clients, server, metric] = names;
                 [clients, server, metric, one["earlier"]["verdict"].clone()]

@@ -113,8 +113,11 @@ fn a_server_is_its_own_control_and_the_clients_have_a_ceiling() {
     assert_eq!(summary["rows"].as_array().unwrap().len(), 2);
     let checks = &summary["checks"][0];
     assert_eq!(checks["control"]["server"], "poll");
+    // Other programs can take the CPU from a trial, which then counts for nothing.
+    let spoilt = trials.iter().any(is_invalid);
     for ratio in ["rate_ratio", "cost_ratio"] {
-        assert!(checks["control"][ratio]["value"].as_f64() > Some(0.0));
+        let value = checks["control"][ratio]["value"].as_f64();
+        assert!(value > Some(0.0) || (value.is_none() && spoilt), "{checks}");
     }
     let ceiling = &checks["ceiling"];
     assert!(ceiling["reachable_per_s"].as_f64() >= ceiling["requests_per_s"].as_f64());
@@ -165,6 +168,14 @@ fn clients_with_a_job_each_are_recorded_with_their_end() {
     }
     assert_eq!(summary["first_connect_failures"][0]["none_with"], 50);
     assert!(directory.join("figures/completion.svg").exists());
+}
+
+/// Whether a trial must not be used.
+fn is_invalid(trial: &Value) -> bool {
+    let findings = trial["findings"].as_array().into_iter().flatten();
+    findings
+        .map(|finding| &finding["severity"])
+        .any(|severity| severity == "invalid")
 }
 
 /// The totals of clients and server, where every request was answered.
