@@ -37,7 +37,7 @@ fn sides() -> &'static Sides {
             resume: true,
             ..TlsSpec::default()
         };
-        let client = Client::new(&tls, true, &["localhost:1".to_owned()]);
+        let client = Client::new(&tls, Some("http/1.1"), &["localhost:1".to_owned()]);
         let servers = [&version::TLS13, &version::TLS12].map(|version| {
             let speaks = TlsServerSettings {
                 version: Some(version),

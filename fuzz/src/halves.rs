@@ -164,10 +164,32 @@ pub fn websocket_session(data: &[u8]) {
     says_the_same("websocket", 1, room, &cuts, &wire);
 }
 
+/// The server half of `http2`, usually after the client's preface.
+pub fn http2_session(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let is_open = choices.byte() > 20;
+    let size = [20, 0, 1000, OUTPUT_LIMIT + 1][choices.below(4)];
+    let room = usize::from(choices.byte()) + 1;
+    let cuts = Cuts::choose(&mut choices);
+    let mut wire = if is_open { preface() } else { Vec::new() };
+    let rest = choices.rest();
+    wire.extend_from_slice(&rest[..rest.len().min(2000)]);
+    says_the_same("http2", size, room, &cuts, &wire);
+}
+
 /// The bytes with which a client of `websocket` opens a connection.
 fn handshake() -> Vec<u8> {
+    first_bytes("websocket")
+}
+
+/// The bytes with which a client of `http2` opens a connection.
+fn preface() -> Vec<u8> {
+    first_bytes("http2")
+}
+
+fn first_bytes(name: &str) -> Vec<u8> {
     let mut wire = Vec::new();
-    let mut requester = protocol("websocket").requester(&Settings::default(), 0);
+    let mut requester = protocol(name).requester(&Settings::default(), 0);
     requester.request(&mut wire);
     wire
 }
@@ -247,14 +269,22 @@ enum Opened {
     ByRequest,
 }
 
-/// Opens a connection of `websocket`.
-fn open(requester: &mut dyn Requester) {
+/// Opens a connection of a dialogue with a handshake, whose server gives this reply.
+fn open(requester: &mut dyn Requester, reply: &dyn Fn(&[u8]) -> Vec<u8>) {
     let mut wire = Vec::new();
     requester.request(&mut wire);
-    let mut session = protocol("websocket").session(&offer(1));
-    let reply = answer_all(&mut *session, std::iter::once(&wire[..]), 0).answers;
-    let received = requester.receive(&reply).expect("it is the right reply");
-    assert!(received.completed == 0 && !requester.pending().is_empty());
+    let received = requester
+        .receive(&reply(&wire))
+        .expect("it is the right reply");
+    assert!(received.completed == 0 && !pending(requester).is_empty());
+}
+
+/// The reply of a built-in server to the first bytes of a connection.
+fn first_reply(name: &'static str) -> impl Fn(&[u8]) -> Vec<u8> {
+    move |wire| {
+        let mut session = protocol(name).session(&offer(1));
+        answer_all(&mut *session, std::iter::once(wire), 0).answers
+    }
 }
 
 /// A client's input, cut, gives the same result. `answer` gives correct replies to requests.
@@ -273,8 +303,13 @@ fn requester(
     let mut patient = dialogue.requester(settings, client);
     let mut eager = dialogue.requester(settings, client);
     if opened == Opened::ByRequest {
-        open(&mut *patient);
-        open(&mut *eager);
+        let reply = first_reply(if dialogue.generates_requests(settings) {
+            "http2"
+        } else {
+            "websocket"
+        });
+        open(&mut *patient, &reply);
+        open(&mut *eager, &reply);
     }
     let asked = ask(&mut *patient, count, &Cuts::choose(&mut Choices::new(&[])));
     let again = ask(&mut *eager, count, &cuts);
@@ -411,6 +446,28 @@ pub fn websocket_requester(data: &[u8]) {
     };
     let dialogue = protocol("websocket");
     requester(dialogue, &settings, answer, choices, opened);
+}
+
+/// The client half of `http2`, before and after the server's settings.
+pub fn http2_requester(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let settings = Settings {
+        cookies: choices.byte() < 60,
+        ..Settings::default()
+    };
+    let opened = if choices.byte() < 60 {
+        Opened::No
+    } else {
+        Opened::ByRequest
+    };
+    let answer = |asked: &[u8]| {
+        let mut session = protocol("http2").session(&offer(20));
+        if opened == Opened::ByRequest {
+            answer_all(&mut *session, std::iter::once(&preface()[..]), 0);
+        }
+        answer_all(&mut *session, std::iter::once(asked), 0).answers
+    };
+    requester(protocol("http2"), &settings, answer, choices, opened);
 }
 
 /// Expectations, each with a correct reply.

@@ -25,7 +25,7 @@ pub(super) struct TrafficFlags {
     #[arg(long, value_name = "TIME|MIN..MAX|exp:MEAN", help_heading = "Arrivals")]
     think: Option<Think>,
     /// Requests in flight per client [default: 1].
-    #[arg(long, value_name = "N",
+    #[arg(long, visible_alias = "streams", value_name = "N",
           value_parser = values::number::<u16>(1, DEEPEST_PIPELINE.into()),
           help_heading = "Arrivals")]
     pipeline: Option<u16>,

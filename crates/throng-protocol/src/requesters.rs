@@ -36,6 +36,14 @@ pub trait Requesters: Send {
     /// and are pending.
     fn take_back(&mut self, _client: usize, _bytes: usize) {}
 
+    fn answered(&mut self, _client: usize) -> u16 {
+        0
+    }
+
+    fn room(&self, _client: usize) -> u32 {
+        u32::MAX
+    }
+
     fn closing_message(&mut self, _client: usize) -> &'static [u8] {
         &[]
     }
@@ -88,6 +96,14 @@ impl Requesters for Vec<Box<dyn Requester>> {
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
         self[client].receive(input)
+    }
+
+    fn answered(&mut self, client: usize) -> u16 {
+        self[client].answered()
+    }
+
+    fn room(&self, client: usize) -> u32 {
+        self[client].room()
     }
 
     fn closing_message(&mut self, client: usize) -> &'static [u8] {
@@ -143,6 +159,14 @@ impl<T: Requesters> Requester for First<T> {
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
         self.0.receive(0, input)
+    }
+
+    fn answered(&mut self) -> u16 {
+        self.0.answered(0)
+    }
+
+    fn room(&self) -> u32 {
+        self.0.room(0)
     }
 
     fn closing_message(&mut self) -> &'static [u8] {

@@ -345,7 +345,7 @@ impl LoadSpec {
         for (key, is_there) in self.of_http() {
             // A websocket begins with an HTTP request.
             let is_of = |name: &str| match name {
-                "http" => true,
+                "http" | "http2" => true,
                 "websocket" => ["path", "header"].contains(&key),
                 _ => false,
             };

@@ -37,8 +37,16 @@ impl LoadSpec {
             length: self.expect_length,
             body: self.body_rule()?.map(|rule| &*Box::leak(Box::new(rule))),
             text: self.text,
+            is_encrypted: self.tls.is_some(),
         };
         Ok((protocol, settings))
+    }
+
+    /// The name of its protocol in TLS's ALPN, if it has one.
+    pub fn alpn(&self) -> Option<&'static str> {
+        let name = self.protocol.as_deref()?;
+        let protocol = registry::find("protocol", PROTOCOLS, name).ok()?;
+        protocol.alpn()
     }
 
     /// The HTTP requests of clients.

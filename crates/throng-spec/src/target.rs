@@ -25,6 +25,8 @@ pub enum Scheme {
     Http,
     /// HTTP over TLS.
     Https,
+    /// HTTP/2 without TLS.
+    H2c,
     /// WebSocket.
     Ws,
     /// WebSocket over TLS.
@@ -33,10 +35,11 @@ pub enum Scheme {
 
 impl Scheme {
     /// All variants, by name.
-    pub const NAMED: [(&'static str, Self); 5] = [
+    pub const NAMED: [(&'static str, Self); 6] = [
         ("tcp", Self::Tcp),
         ("http", Self::Http),
         ("https", Self::Https),
+        ("h2c", Self::H2c),
         ("ws", Self::Ws),
         ("wss", Self::Wss),
     ];
@@ -50,7 +53,7 @@ impl Scheme {
     pub fn usual_port(self) -> Option<u16> {
         match self {
             Self::Tcp => None,
-            Self::Http | Self::Ws => Some(80),
+            Self::Http | Self::H2c | Self::Ws => Some(80),
             Self::Https | Self::Wss => Some(443),
         }
     }
@@ -60,8 +63,15 @@ impl Scheme {
         match self {
             Self::Tcp => None,
             Self::Http | Self::Https => Some("http"),
+            Self::H2c => Some("http2"),
             Self::Ws | Self::Wss => Some("websocket"),
         }
+    }
+
+    /// Whether it can be used with this protocol: URLs of HTTP are for all its versions.
+    fn is_for(self, protocol: &str) -> bool {
+        self.protocol() == Some(protocol)
+            || (matches!(self, Self::Http | Self::Https) && protocol == "http2")
     }
 
     /// Whether it uses TLS.
@@ -230,7 +240,7 @@ impl LoadSpec {
             return Err(SpecError::key("tls", why));
         }
         let protocol = self.protocol.get_or_insert_with(|| of_url.to_owned());
-        if protocol != of_url {
+        if !target.scheme.is_for(protocol) {
             let why = format!(
                 "{scheme}:// is for {of_url}, not for {protocol}; leave out {scheme}:// or `protocol`"
             );

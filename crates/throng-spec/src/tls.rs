@@ -30,7 +30,7 @@ pub struct TlsSpec {
     /// The server name; if absent, the host in its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// ALPN protocols, best first; if empty, http/1.1 for http, and none for others.
+    /// ALPN protocols, best first; if empty, http/1.1 for http, h2 for http2, and none for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alpn: Vec<String>,
     /// Whether each client resumes its last session on reconnect.
@@ -39,10 +39,13 @@ pub struct TlsSpec {
 }
 
 impl TlsSpec {
-    /// The protocols that clients offer; `is_http` for clients with http.
-    pub fn offered(&self, is_http: bool) -> Vec<Vec<u8>> {
-        if self.alpn.is_empty() && is_http {
-            return vec![b"http/1.1".to_vec()];
+    /// The protocols that clients offer; by default, the name of their own protocol, if it has one.
+    pub fn offered(&self, own: Option<&str>) -> Vec<Vec<u8>> {
+        if self.alpn.is_empty() {
+            return own
+                .map(|name| name.as_bytes().to_vec())
+                .into_iter()
+                .collect();
         }
         let offered = self.alpn.iter().filter(|name| *name != NO_PROTOCOL);
         offered.map(|name| name.clone().into_bytes()).collect()
@@ -77,22 +80,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_is_offered_where_it_is_spoken() {
-        let offered = |alpn: &[&str], is_http| {
+    fn a_protocol_is_offered_where_it_is_spoken() {
+        let offered = |alpn: &[&str], own| {
             let alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
             let tls = TlsSpec {
                 alpn,
                 ..TlsSpec::default()
             };
-            let names = tls.offered(is_http).into_iter();
+            let names = tls.offered(own).into_iter();
             names
                 .map(|name| String::from_utf8(name).unwrap())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(offered(&[], true), ["http/1.1"]);
-        assert!(offered(&[], false).is_empty());
-        assert!(offered(&["none"], true).is_empty());
-        assert_eq!(offered(&["h2", "http/1.1"], false), ["h2", "http/1.1"]);
+        assert_eq!(offered(&[], Some("h2")), ["h2"]);
+        assert!(offered(&[], None).is_empty());
+        assert!(offered(&["none"], Some("h2")).is_empty());
+        assert_eq!(offered(&["h2", "http/1.1"], None), ["h2", "http/1.1"]);
     }
 
     #[test]

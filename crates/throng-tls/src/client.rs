@@ -28,11 +28,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Reads the files that it needs. Server names are the hosts of their addresses, HOST:PORT, unless `tls` has one.
+    /// Reads the files that it needs. `own` is the ALPN name of the clients' protocol. Server names are the hosts of their addresses, HOST:PORT, unless `tls` has one.
     ///
     /// # Errors
     /// Names the file that cannot be read or is invalid, or the invalid address.
-    pub fn new(tls: &TlsSpec, is_http: bool, addresses: &[String]) -> anyhow::Result<Self> {
+    pub fn new(tls: &TlsSpec, own: Option<&str>, addresses: &[String]) -> anyhow::Result<Self> {
         let provider = Arc::new(provider()?);
         let name = |address: &String| {
             let host = address
@@ -83,7 +83,7 @@ impl Client {
             }
             _ => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = tls.offered(is_http);
+        config.alpn_protocols = tls.offered(own);
         Ok(Self {
             config,
             names,
@@ -98,7 +98,7 @@ impl Client {
             sni: Some("localhost".to_owned()),
             ..TlsSpec::default()
         };
-        Self::new(&tls, false, &[address])
+        Self::new(&tls, None, &[address])
     }
 
     /// The sessions of `clients` clients, all driven by one thread.

@@ -22,7 +22,7 @@ fn trusting(authority: &Authority) -> TlsSpec {
 }
 
 fn client(tls: &TlsSpec) -> Client {
-    Client::new(tls, false, &["127.0.0.1:1".to_owned()]).expect("it goes on")
+    Client::new(tls, None, &["127.0.0.1:1".to_owned()]).expect("it goes on")
 }
 
 fn config(authority: &Authority, speaks: &TlsServerSettings) -> Arc<ServerConfig> {
@@ -109,7 +109,7 @@ fn records_may_be_cut_anywhere() {
 
 /// The fault of a handshake with a server, if it has one.
 fn fault(server: &Server, tls: &TlsSpec) -> Option<(Kind, String)> {
-    let client = Client::new(tls, false, &[server.address.to_string()]).expect("it goes on");
+    let client = Client::new(tls, None, &[server.address.to_string()]).expect("it goes on");
     let socket = TcpStream::connect(server.address).expect("it goes on");
     let failed = Stream::handshake(&client, 0, socket, TIMEOUT).err();
     failed.map(|fault| (fault.kind, fault.detail))
@@ -244,9 +244,9 @@ fn a_client_may_have_an_old_certificate() {
         key: Some(key.clone()),
         ..trusting(&authority)
     };
-    assert!(Client::new(&tls(&cert), false, &[]).is_ok());
+    assert!(Client::new(&tls(&cert), None, &[]).is_ok());
     let other = authority.issue(&["client"], Valid::Now).cert;
-    let error = Client::new(&tls(&other), false, &[]).unwrap_err();
+    let error = Client::new(&tls(&other), None, &[]).unwrap_err();
     assert!(error.to_string().ends_with("do not match"), "{error}");
 }
 
@@ -319,7 +319,7 @@ fn files_that_are_wrong_are_named() {
             "not a name",
         ),
     ] {
-        let refused = Client::new(&tls, false, &["localhost:1".to_owned()]);
+        let refused = Client::new(&tls, None, &["localhost:1".to_owned()]);
         let text = format!("{:#}", refused.unwrap_err());
         assert!(text.contains(words), "`{words}` is not in `{text}`");
     }

@@ -21,9 +21,8 @@ const QUICKLY: Duration = Duration::from_secs(1);
 /// If a file cannot be read (the error names it), or the machine lacks something.
 pub(super) fn client(load: &LoadSpec, servers: &[Target]) -> anyhow::Result<Option<Arc<Client>>> {
     let servers: Vec<String> = servers.iter().map(Target::authority).collect();
-    let is_http = load.protocol.as_deref() == Some("http");
     let client = load.tls.as_ref().map(|tls| {
-        let client = Client::new(tls, is_http, &servers);
+        let client = Client::new(tls, load.alpn(), &servers);
         client.map_err(|error| Usage(format!("{error:#}")))
     });
     Ok(client.transpose()?.map(Arc::new))

@@ -5,7 +5,24 @@ use super::super::client_stats::{ClientStats, ErrorKind};
 use super::ClientPool;
 
 impl ClientPool {
-    /// Takes the oldest open request, which got its reply.
+    /// Removes the open request that the next reply answers.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
+    pub(super) fn take_answered(&mut self, slot: usize) -> Stamp {
+        if self.rules.has_handshake
+            && let Some(place) = usize::from(self.requesters.answered(slot)).checked_sub(1)
+            && let Some(stamp) = self
+                .later
+                .get_mut(slot)
+                .and_then(|later| later.remove(place))
+        {
+            self.clients[slot].outstanding -= 1;
+            return stamp;
+        }
+        self.take_oldest(slot)
+    }
+
+    /// Removes a client's oldest open request.
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     pub(super) fn take_oldest(&mut self, slot: usize) -> Stamp {

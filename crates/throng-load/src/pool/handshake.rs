@@ -25,7 +25,7 @@ impl ClientPool {
             return Action::Keep;
         }
         client.unsent = self.requesters.pending(slot);
-        if client.unsent.is_empty() {
+        if self.pending(slot).is_empty() {
             Action::Keep
         } else {
             Action::Send

@@ -354,7 +354,7 @@ impl ClientPool {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn count_reply(&mut self, slot: usize, now: u64) {
-        let stamp = self.take_oldest(slot);
+        let stamp = self.take_answered(slot);
         self.progress.verified += 1;
         if self.progress.verified.is_multiple_of(SIZES_NOTED) {
             self.record_sizes(slot);
@@ -462,7 +462,9 @@ impl ClientPool {
         let mut action = Action::Keep;
         loop {
             let client = &self.clients[slot];
-            let is_full = client.outstanding >= self.rules.pipeline || client.budget == 0;
+            let is_full = client.outstanding >= self.rules.pipeline
+                || client.budget == 0
+                || (self.rules.has_handshake && self.is_out_of_room(slot));
             if is_full || (action == Action::Send && self.is_expired(slot, now)) {
                 return action;
             }
@@ -472,6 +474,12 @@ impl ClientPool {
                 return action;
             }
         }
+    }
+
+    /// Whether the server allows no further open request. A client without any always begins one.
+    fn is_out_of_room(&self, slot: usize) -> bool {
+        let open = u32::from(self.clients[slot].outstanding);
+        open > 0 && open >= self.requesters.room(slot)
     }
 
     /// Begins a request that was due at `due`.

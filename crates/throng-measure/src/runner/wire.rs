@@ -16,8 +16,7 @@ const QUICKLY: Duration = Duration::from_secs(1);
 /// # Errors
 /// Names the file that cannot be read, or what the machine lacks.
 pub(crate) fn client(load: &LoadSpec, server: &Target) -> anyhow::Result<Option<Client>> {
-    let is_http = load.protocol.as_deref() == Some("http");
-    let client = |tls| Client::new(tls, is_http, &[server.authority()]);
+    let client = |tls| Client::new(tls, load.alpn(), &[server.authority()]);
     load.tls.as_ref().map(client).transpose()
 }
 

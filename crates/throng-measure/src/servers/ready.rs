@@ -126,7 +126,7 @@ impl Url {
         }
         let usual = TlsSpec::default();
         let host = std::slice::from_ref(&self.host);
-        Client::new(tls.unwrap_or(&usual), true, host).map(Some)
+        Client::new(tls.unwrap_or(&usual), Some("http/1.1"), host).map(Some)
     }
 
     /// Whether it returns 2xx or 3xx.

@@ -24,7 +24,8 @@ impl Jar {
         }
     }
 
-    fn set(&mut self, cookie: &[u8]) {
+    /// Stores the value of a Set-Cookie header.
+    pub(super) fn set(&mut self, cookie: &[u8]) {
         let mut parts = cookie.split(|&byte| byte == b';');
         let pair = parts.next().unwrap_or_default();
         let Some(equals) = memchr::memchr(b'=', pair) else {
@@ -47,15 +48,26 @@ impl Jar {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Appends a Cookie header, unless there are none.
     pub(super) fn push_header(&self, out: &mut Vec<u8>) {
+        if !self.is_empty() {
+            out.extend_from_slice(b"Cookie: ");
+            self.push_value(out);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Appends all cookies, as in the value of a Cookie header.
+    pub(super) fn push_value(&self, out: &mut Vec<u8>) {
         for (place, cookie) in self.0.iter().enumerate() {
-            out.extend_from_slice(if place == 0 { b"Cookie: " } else { b"; " });
+            out.extend_from_slice(if place == 0 { &b""[..] } else { b"; " });
             out.extend_from_slice(&cookie.name);
             out.push(b'=');
             out.extend_from_slice(&cookie.value);
-        }
-        if !self.0.is_empty() {
-            out.extend_from_slice(b"\r\n");
         }
     }
 }

@@ -14,6 +14,7 @@ mod cookies;
 mod generated;
 mod head;
 mod head_cache;
+mod http2;
 mod place;
 mod reply;
 mod request;
@@ -26,6 +27,7 @@ mod wrong;
 use super::pattern::{Interned, noise};
 use super::{Dialogue, Offer, Protocol, Requester, Requesters, Session, Settings, WireProtocol};
 pub use body::BodyRule;
+pub(crate) use http2::Http2;
 pub(crate) use reply::lenient;
 pub(crate) use request::GET;
 pub use request::{HttpRequest, RequestPart};
@@ -50,29 +52,7 @@ impl Protocol for Http {
 
 impl Dialogue for Http {
     fn describe(&self, settings: &Settings) -> String {
-        let requests = || settings.requests.parts().map(|(request, _)| request);
-        let parts = requests().count();
-        if parts > MOST_NAMED {
-            return format!(
-                "http {parts} requests, like {}",
-                in_words(requests().next())
-            );
-        }
-        let mut methods: Vec<&str> = requests().map(HttpRequest::method).collect();
-        methods.dedup();
-        let named = if let [method] = methods[..] {
-            let paths = settings.requests.in_words(HttpRequest::path);
-            format!("http {method} {paths}")
-        } else {
-            let named = settings
-                .requests
-                .in_words(|request| in_words(Some(request)));
-            format!("http {named}")
-        };
-        match requests().map(HttpRequest::body_bytes).max() {
-            None | Some(0) => named,
-            Some(bytes) => format!("{named} with {bytes} bytes"),
-        }
+        described("http", settings)
     }
 
     fn generates_requests(&self, settings: &Settings) -> bool {
@@ -81,6 +61,10 @@ impl Dialogue for Http {
 
     fn wire_protocol(&self) -> Option<WireProtocol> {
         Some(WireProtocol::Http)
+    }
+
+    fn alpn(&self) -> Option<&'static str> {
+        Some("http/1.1")
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
@@ -93,6 +77,31 @@ impl Dialogue for Http {
         clients: &mut dyn Iterator<Item = u64>,
     ) -> Box<dyn Requesters> {
         Box::new(requester::HttpRequesters::new(settings, clients))
+    }
+}
+
+/// The requests of a load, after the name of their protocol.
+fn described(protocol: &str, settings: &Settings) -> String {
+    let requests = || settings.requests.parts().map(|(request, _)| request);
+    let parts = requests().count();
+    if parts > MOST_NAMED {
+        let first = in_words(requests().next());
+        return format!("{protocol} {parts} requests, like {first}");
+    }
+    let mut methods: Vec<&str> = requests().map(HttpRequest::method).collect();
+    methods.dedup();
+    let named = if let [method] = methods[..] {
+        let paths = settings.requests.in_words(HttpRequest::path);
+        format!("{protocol} {method} {paths}")
+    } else {
+        let named = settings
+            .requests
+            .in_words(|request| in_words(Some(request)));
+        format!("{protocol} {named}")
+    };
+    match requests().map(|request| request.body().len()).max() {
+        None | Some(0) => named,
+        Some(bytes) => format!("{named} with {bytes} bytes"),
     }
 }
 

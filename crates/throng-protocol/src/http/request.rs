@@ -152,8 +152,9 @@ impl HttpRequest {
         &self.path
     }
 
-    pub(super) fn body_bytes(&self) -> usize {
-        self.body.as_ref().map_or(0, Vec::len)
+    /// Its body; empty without one.
+    pub(super) fn body(&self) -> &[u8] {
+        self.body.as_deref().unwrap_or_default()
     }
 
     /// Its own correct statuses, if any.
@@ -170,53 +171,66 @@ impl HttpRequest {
     pub(crate) fn wire(&self, host: &str) -> Vec<u8> {
         let mut wire = self.head(host);
         if self.has_length() {
-            wire.extend_from_slice(format!("Content-Length: {}\r\n", self.body_bytes()).as_bytes());
+            wire.extend_from_slice(format!("Content-Length: {}\r\n", self.body().len()).as_bytes());
         }
         wire.extend_from_slice(b"\r\n");
-        wire.extend_from_slice(self.body.as_deref().unwrap_or_default());
+        wire.extend_from_slice(self.body());
         wire
     }
 
     /// The pieces of its head and of its body, for a host.
     pub(super) fn pieces(&self, host: &str) -> (Vec<Piece>, Vec<Piece>) {
         let text = |text: &[u8]| Piece::Text(text.to_vec());
-        let read = |bytes: &[u8]| {
-            if self.has_variables {
-                template::pieces(bytes).unwrap_or_default() // checked when the variables were requested
-            } else {
-                vec![text(bytes)]
-            }
-        };
-        let mut head = read(&self.head(host));
+        let mut head = self.read(&self.head(host));
         if self.has_length() {
             head.extend([text(b"Content-Length: "), Piece::BodyLength, text(b"\r\n")]);
         }
         head.extend([Piece::Cookies, text(b"\r\n")]);
-        (head, read(self.body.as_deref().unwrap_or_default()))
+        (head, self.body_pieces())
+    }
+
+    /// The pieces of its body.
+    pub(super) fn body_pieces(&self) -> Vec<Piece> {
+        self.read(self.body())
+    }
+
+    /// The pieces of a part of it, if that has variables.
+    pub(super) fn variable_pieces(&self, part: &str) -> Option<Vec<Piece>> {
+        let pieces = self.read(part.as_bytes());
+        let is_constant = matches!(pieces[..], [] | [Piece::Text(_)]);
+        (!is_constant).then_some(pieces)
+    }
+
+    fn read(&self, bytes: &[u8]) -> Vec<Piece> {
+        if self.has_variables {
+            template::pieces(bytes).unwrap_or_default() // checked when the variables were requested
+        } else {
+            vec![Piece::Text(bytes.to_vec())]
+        }
     }
 
     /// Request line and headers, except for the length of the body.
     fn head(&self, host: &str) -> Vec<u8> {
-        let has = |name| self.headers.iter().any(|(own, _)| is(own, name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
-        for (name, value) in [("Host", host), ("User-Agent", "throng")] {
-            if !has(name) {
-                head += &format!("{name}: {value}\r\n");
-            }
-        }
-        for (name, value) in &self.headers {
+        for (name, value) in self.headers(host) {
             head += &format!("{name}: {value}\r\n");
-        }
-        if let Some(body) = &self.body
-            && !has("content-type")
-        {
-            head += &format!("Content-Type: {}\r\n", guess_type(body));
         }
         head.into_bytes()
     }
 
+    /// Its headers, except for the length of the body.
+    pub(super) fn headers<'a>(&'a self, host: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let has = |name| self.headers.iter().any(|(own, _)| is(own, name));
+        let usual = [("Host", host), ("User-Agent", "throng")].into_iter();
+        let body = self.body.as_ref().filter(|_| !has("content-type"));
+        usual
+            .filter(move |(name, _)| !has(name))
+            .chain(self.headers.iter().map(|(name, value)| (&**name, &**value)))
+            .chain(body.map(|body| ("Content-Type", guess_type(body))))
+    }
+
     /// Whether it has a Content-Length.
-    fn has_length(&self) -> bool {
+    pub(super) fn has_length(&self) -> bool {
         self.body.is_some() || ["POST", "PUT", "PATCH"].contains(&&*self.method)
     }
 }

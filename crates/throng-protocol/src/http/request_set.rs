@@ -72,13 +72,28 @@ pub(super) struct RequestKind {
 }
 
 /// The settings that determine the requests.
-struct Key {
+pub(super) struct Key {
     requests: Mix<&'static HttpRequest>,
     host: &'static str,
     expected: Statuses,
     length: Option<u64>,
     cookies: bool,
+    is_encrypted: bool,
     seed: u64,
+}
+
+impl Key {
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            requests: settings.requests,
+            host: settings.host,
+            expected: settings.expected,
+            length: settings.length,
+            cookies: settings.cookies,
+            is_encrypted: settings.is_encrypted,
+            seed: settings.seed,
+        }
+    }
 }
 
 impl PartialEq for Key {
@@ -92,21 +107,14 @@ impl PartialEq for Key {
         are_same
             && (self.host, self.expected, self.length, self.cookies)
                 == (other.host, other.expected, other.length, other.cookies)
-            && self.seed == other.seed
+            && (self.is_encrypted, self.seed) == (other.is_encrypted, other.seed)
     }
 }
 
 /// The requests of clients with these settings.
 pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
     static REQUEST_SETS: Interned<Key, RequestSet> = Interned::new();
-    let key = Key {
-        requests: settings.requests,
-        host: settings.host,
-        expected: settings.expected,
-        length: settings.length,
-        cookies: settings.cookies,
-        seed: settings.seed,
-    };
+    let key = Key::of(settings);
     REQUEST_SETS.get(key, |key| Box::new(RequestSet::new(key)))
 }
 

@@ -129,6 +129,23 @@ impl Values {
         cookies: &Jar,
         out: &mut Vec<u8>,
     ) {
+        self.write(pieces, body, cookies, out);
+        self.advance();
+    }
+
+    /// Goes on to the next request.
+    pub(super) fn advance(&mut self) {
+        self.number = self.number.wrapping_add(self.clients);
+    }
+
+    /// Appends parts of a request to `out`.
+    pub(super) fn write(
+        &mut self,
+        pieces: &[Piece],
+        body: &[Piece],
+        cookies: &Jar,
+        out: &mut Vec<u8>,
+    ) {
         for piece in pieces.iter().chain(body) {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
@@ -140,7 +157,6 @@ impl Values {
                 Piece::Cookies => cookies.push_header(out),
             }
         }
-        self.number = self.number.wrapping_add(self.clients);
     }
 
     /// The length of these parts.

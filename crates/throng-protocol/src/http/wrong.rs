@@ -18,6 +18,18 @@ pub(super) enum Fault {
     Extra,
     /// The connection ended within the reply.
     Cut,
+    /// A reply that is not HTTP/2.
+    NotHttp2,
+    /// A frame that is wrong, or in the wrong place.
+    Frame,
+    /// Headers that cannot be decoded or are malformed.
+    Headers,
+    /// Windows that are too wide, or widened by nothing.
+    FlowControl,
+    /// The server ended the connection with an error.
+    GoAway,
+    /// Endless frames without a reply.
+    Flood,
 }
 
 impl Fault {
@@ -31,6 +43,12 @@ impl Fault {
             Self::Chunk => "bad-chunk",
             Self::Extra => "extra-bytes",
             Self::Cut => "cut-reply",
+            Self::NotHttp2 => "not-http2",
+            Self::Frame => "bad-frame",
+            Self::Headers => "bad-headers",
+            Self::FlowControl => "bad-window",
+            Self::GoAway => "goaway",
+            Self::Flood => "frame-flood",
         })
     }
 }

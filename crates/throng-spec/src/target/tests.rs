@@ -149,7 +149,7 @@ fn wrong_addresses_are_named_with_a_remedy() {
         ("http://%0a@h", "control character"),
         (
             "ftp://h",
-            "unknown scheme ftp; expected one of: tcp, http, https, ws, wss, unix",
+            "unknown scheme ftp; expected one of: tcp, http, https, h2c, ws, wss, unix",
         ),
         ("tcp+unix://h", "unknown scheme tcp+unix"),
         ("://h", "unknown scheme "),

@@ -19,8 +19,7 @@ fn trusting(authority: &Authority) -> TlsSpec {
 /// A load over TLS.
 fn encrypted(tls: &TlsSpec, plan: Plan) -> Plan {
     let servers: Vec<String> = plan.routes.targets().map(ToString::to_string).collect();
-    let is_http = plan.dialogue.wire_protocol().is_some();
-    let client = Client::new(tls, is_http, &servers).unwrap();
+    let client = Client::new(tls, plan.dialogue.alpn(), &servers).unwrap();
     Plan {
         tls: Some(Arc::new(client)),
         ..plan

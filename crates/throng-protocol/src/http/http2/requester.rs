@@ -1,0 +1,428 @@
+//! The client half, which works with any server.
+
+mod reading;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use super::super::super::mix::following;
+use super::super::super::requesters::First;
+use super::super::super::status::ReplyTotals;
+use super::super::super::{ProtocolError, Replies, ReplyCounts, Requesters, Settings};
+use super::super::body::BodyCheck;
+use super::super::request_set::BodyState;
+use super::super::template::Values;
+use super::super::wrong::{Fault, WrongReply};
+use super::frame::{self, Block, Code, FIRST_WINDOW, Frames, MOST, PREFACE, PeerSettings};
+use super::hpack::{self, Decoder};
+use super::request_set::{RequestSet, Variable, request_set};
+
+/// The window for replies, per connection and stream.
+const WINDOW: u32 = 1 << 30;
+/// Maximum bytes of request bodies that wait in memory until they are sent.
+const MOST_WAITING: usize = 256 * 1024;
+/// Maximum bytes of memory kept for what is sent next.
+const BUFFER_LIMIT: usize = 4 * 1024;
+/// Maximum number of frames without progress after the last reply.
+const MOST_IDLE_FRAMES: u16 = 10_000;
+
+/// The client halves of several clients.
+pub(super) struct Http2Requesters {
+    shared: Shared,
+    clients: Vec<Http2Client>,
+}
+
+/// The client half of one client.
+pub(super) type Http2Requester = First<Http2Requesters>;
+
+/// State shared by all clients.
+struct Shared {
+    request_set: &'static RequestSet,
+    totals: ReplyTotals,
+    /// Requests whose stream the server reset, by error code.
+    resets: Vec<(Code, u64)>,
+    /// Which of a client's open requests the replies of the last call answered, each counted without the ones before.
+    answered: VecDeque<u16>,
+}
+
+/// The state of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing was sent yet.
+    New,
+    /// The preface was sent, and the server's settings are awaited.
+    Opening,
+    Open,
+    /// The server takes no further requests.
+    Leaving,
+    /// The connection is closing.
+    Closing,
+}
+
+struct Http2Client {
+    /// Bytes to send, and how many of them were sent.
+    wire: Vec<u8>,
+    sent: u32,
+    /// The next request to send, in the order.
+    next: u32,
+    next_stream: u32,
+    /// Requests begun that have no stream yet.
+    queued: u16,
+    idle_frames: u16,
+    phase: Phase,
+    fault: Fault,
+    /// Open streams, oldest first.
+    streams: Vec<Stream>,
+    decoder: Decoder,
+    peer: PeerSettings,
+    /// How much the server lets this half send.
+    window: u32,
+    /// Bytes received for which no window was given back.
+    received: u32,
+    frames: Frames,
+    rare: Option<Box<RareState>>,
+}
+
+/// State for the few clients that need it.
+#[derive(Default)]
+struct RareState {
+    block: Option<Block>,
+    variable: Variable,
+    checked: Option<BodyState>,
+}
+
+/// An open stream.
+struct Stream {
+    number: u32,
+    /// The index of its request's kind.
+    kind: u32,
+    /// Bytes of the reply's body so far, and their number if its head has it.
+    bytes: u64,
+    length: Option<u64>,
+    unacknowledged: u32,
+    /// The status of the reply; 0 before its head.
+    status: u16,
+    /// Whether the reply is from a built-in server, whose text is known.
+    own: bool,
+    interim: u8,
+    more: Option<Box<MoreState>>,
+}
+
+/// State of a stream with a long request, or with a check of its reply.
+#[derive(Default)]
+struct MoreState {
+    /// The request's body, and how much of it was sent.
+    body: Cow<'static, [u8]>,
+    at: usize,
+    window: i64,
+    check: BodyCheck,
+}
+
+impl Stream {
+    /// Whether part of its request is unsent.
+    fn has_unsent(&self) -> bool {
+        self.more
+            .as_ref()
+            .is_some_and(|more| more.at < more.body.len())
+    }
+}
+
+impl Http2Requesters {
+    pub(super) fn new(settings: &Settings, clients: impl IntoIterator<Item = u64>) -> Self {
+        let request_set = request_set(settings);
+        let clients = clients.into_iter().map(|client| {
+            let variable = Variable {
+                values: request_set
+                    .has_variables
+                    .then(|| Values::new(client, settings.clients, settings.seed)),
+                jar: request_set.keeps_cookies.then(Default::default),
+            };
+            let checked = BodyState::new(settings);
+            let is_rare =
+                request_set.has_variables || request_set.keeps_cookies || checked.is_some();
+            let rare = RareState {
+                variable,
+                checked,
+                block: None,
+            };
+            Http2Client {
+                wire: Vec::new(),
+                sent: 0,
+                next: request_set.first(client) as u32,
+                next_stream: 1,
+                queued: 0,
+                idle_frames: 0,
+                phase: Phase::New,
+                fault: Fault::default(),
+                streams: Vec::new(),
+                decoder: Decoder::default(),
+                peer: PeerSettings::default(),
+                window: FIRST_WINDOW,
+                received: 0,
+                frames: Frames::default(),
+                rare: is_rare.then(|| Box::new(rare)),
+            }
+        });
+        Self {
+            shared: Shared {
+                request_set,
+                totals: ReplyTotals::default(),
+                resets: Vec::new(),
+                answered: VecDeque::new(),
+            },
+            clients: clients.collect(),
+        }
+    }
+}
+
+impl Http2Requester {
+    pub(super) fn new(settings: &Settings, client: u64) -> Self {
+        Self(Http2Requesters::new(settings, [client]))
+    }
+}
+
+impl Http2Client {
+    /// Sends the preface, with room for long replies.
+    fn open(&mut self) {
+        self.phase = Phase::Opening;
+        self.wire.extend_from_slice(PREFACE);
+        let settings = [
+            (frame::ENABLE_PUSH, 0),
+            (frame::INITIAL_WINDOW_SIZE, WINDOW),
+        ];
+        frame::write_settings(&mut self.wire, &settings);
+        frame::write_number(
+            &mut self.wire,
+            frame::WINDOW_UPDATE,
+            0,
+            WINDOW - FIRST_WINDOW,
+        );
+    }
+
+    /// Number of requests that may be open.
+    fn most_open(&self) -> u32 {
+        match self.phase {
+            Phase::New | Phase::Opening | Phase::Open => self.peer.most_streams,
+            Phase::Leaving | Phase::Closing => 0,
+        }
+    }
+
+    /// Begins to send queued requests, as far as the server allows.
+    fn send_queued(&mut self, request_set: &'static RequestSet) {
+        while self.queued > 0
+            && self.phase == Phase::Open
+            && (self.streams.len() as u32) < self.peer.most_streams
+        {
+            if self.next_stream > MOST {
+                self.phase = Phase::Leaving; // a new connection has new numbers
+                return;
+            }
+            self.send_request(request_set);
+        }
+    }
+
+    fn send_request(&mut self, request_set: &'static RequestSet) {
+        let number = self.next_stream;
+        let kind = request_set.order[self.next as usize];
+        self.next = following(self.next as usize, request_set.order.len()) as u32;
+        self.next_stream += 2;
+        self.queued -= 1;
+        let start = self.wire.len();
+        self.wire.extend_from_slice(&[0; frame::HEAD]);
+        let shrinks = std::mem::take(&mut self.peer.shrinks_table);
+        self.wire.extend(shrinks.then_some(hpack::NO_TABLE));
+        let mut none = Variable::default();
+        let variable = self
+            .rare
+            .as_mut()
+            .map_or(&mut none, |rare| &mut rare.variable);
+        let body = request_set.kinds[kind as usize].write(variable, &mut self.wire);
+        let flags = if body.is_empty() {
+            frame::END_STREAM
+        } else {
+            0
+        };
+        let length = self.wire.len() - start - frame::HEAD;
+        if length <= frame::MOST_PAYLOAD as usize {
+            let head = frame::FrameHead {
+                length: length as u32,
+                kind: frame::HEADERS,
+                flags: flags | frame::END_HEADERS,
+                stream: number,
+            };
+            self.wire[start..start + frame::HEAD].copy_from_slice(&head.bytes());
+        } else {
+            let block = self.wire.split_off(start + frame::HEAD);
+            self.wire.truncate(start);
+            frame::write_block(&mut self.wire, flags, number, &block);
+        }
+        let is_checked = self
+            .rare
+            .as_ref()
+            .is_some_and(|rare| rare.checked.is_some());
+        let more = (is_checked || !body.is_empty()).then(|| {
+            Box::new(MoreState {
+                body,
+                at: 0,
+                window: self.peer.window.into(),
+                check: BodyCheck::default(),
+            })
+        });
+        self.streams.push(Stream {
+            number,
+            kind,
+            bytes: 0,
+            length: None,
+            unacknowledged: 0,
+            status: 0,
+            own: false,
+            interim: 0,
+            more,
+        });
+        if flags == 0 {
+            self.send_bodies();
+        }
+    }
+
+    /// Sends request bodies as far as the windows permit.
+    fn send_bodies(&mut self) {
+        let most = self.peer.most_payload.min(frame::MOST_PAYLOAD);
+        for stream in &mut self.streams {
+            let Some(more) = &mut stream.more else {
+                continue;
+            };
+            while more.at < more.body.len() && self.wire.len() - (self.sent as usize) < MOST_WAITING
+            {
+                let window = more.window.min(self.window.into()).min(most.into());
+                let count = usize::try_from(window)
+                    .unwrap_or(0)
+                    .min(more.body.len() - more.at);
+                if count == 0 {
+                    break;
+                }
+                let is_end = more.at + count == more.body.len();
+                let flags = if is_end { frame::END_STREAM } else { 0 };
+                let content = &more.body[more.at..more.at + count];
+                frame::write(&mut self.wire, frame::DATA, flags, stream.number, content);
+                more.at += count;
+                more.window -= count as i64;
+                self.window -= count as u32;
+                self.idle_frames = 0;
+            }
+        }
+    }
+
+    /// The connection has ended: later requests are sent over a new one.
+    fn reset(&mut self) {
+        self.phase = Phase::New;
+        self.wire = Vec::new();
+        self.streams.clear();
+        (self.sent, self.queued, self.idle_frames) = (0, 0, 0);
+        self.next_stream = 1;
+        self.decoder = Decoder::default();
+        self.peer = PeerSettings::default();
+        (self.window, self.received) = (FIRST_WINDOW, 0);
+        self.frames = Frames::default();
+        self.fault = Fault::default();
+        if let Some(rare) = &mut self.rare {
+            rare.block = None;
+        }
+    }
+
+    fn error(&mut self, wrong: WrongReply) -> ProtocolError {
+        self.fault = wrong.kind;
+        ProtocolError { what: wrong.what }
+    }
+}
+
+impl Requesters for Http2Requesters {
+    fn begin(&mut self, client: usize) -> &'static [u8] {
+        let client = &mut self.clients[client];
+        client.queued += 1;
+        if client.phase == Phase::New {
+            client.open();
+        } else {
+            client.send_queued(self.shared.request_set);
+        }
+        &[]
+    }
+
+    fn pending(&self, _: usize) -> &'static [u8] {
+        &[]
+    }
+
+    fn generated(&self, client: usize) -> &[u8] {
+        let client = &self.clients[client];
+        &client.wire[client.sent as usize..]
+    }
+
+    fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
+        let client = &mut self.clients[client];
+        client.sent += count as u32;
+        if client.sent as usize >= client.wire.len() {
+            client.wire.clear();
+            client.wire.shrink_to(BUFFER_LIMIT);
+            client.sent = 0;
+            client.send_bodies();
+        }
+        &[]
+    }
+
+    fn drop_requests(&mut self, client: usize) {
+        self.clients[client].reset();
+    }
+
+    fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
+        self.shared.answered.clear();
+        let client = &mut self.clients[client];
+        let read = client.read(&mut self.shared, input);
+        read.map_err(|wrong| client.error(wrong))
+    }
+
+    fn answered(&mut self, _: usize) -> u16 {
+        self.shared.answered.pop_front().unwrap_or(0)
+    }
+
+    fn room(&self, client: usize) -> u32 {
+        self.clients[client].most_open()
+    }
+
+    fn closing_message(&mut self, client: usize) -> &'static [u8] {
+        // GOAWAY without an error: no stream of the server was processed.
+        const GOODBYE: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+        let client = &mut self.clients[client];
+        if client.phase != Phase::Open || !client.wire.is_empty() {
+            return &[];
+        }
+        client.phase = Phase::Closing;
+        GOODBYE
+    }
+
+    fn fault(&self, client: usize) -> Option<&'static str> {
+        self.clients[client].fault.name()
+    }
+
+    fn finish(&mut self, client: usize) -> Result<Replies, ProtocolError> {
+        let client = &mut self.clients[client];
+        let end = client.end();
+        end.map_err(|wrong| client.error(wrong))
+    }
+
+    fn state_address(&self, client: usize) -> *const u8 {
+        (&raw const self.clients[client]).cast()
+    }
+
+    fn counts(&self, counts: &mut ReplyCounts) {
+        self.shared.totals.add_to(counts);
+        for (code, count) in &self.shared.resets {
+            *counts.rejected.entry(code.reason()).or_default() += count;
+        }
+    }
+
+    fn sizes(&mut self, _: usize, record: &mut dyn FnMut(u64, u64)) {
+        self.shared.totals.take_sizes(record);
+    }
+}
+
+#[cfg(test)]
+mod tests;
