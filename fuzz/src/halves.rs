@@ -164,17 +164,27 @@ pub fn websocket_session(data: &[u8]) {
     says_the_same("websocket", 1, room, &cuts, &wire);
 }
 
-/// The server half of `http2`, usually after the client's preface.
+/// The server half of `http2` or `grpc`, usually after the client's preface.
 pub fn http2_session(data: &[u8]) {
     let mut choices = Choices::new(data);
-    let is_open = choices.byte() > 20;
+    let first = choices.byte();
+    let (is_open, name) = (first > 20, of_http2(first));
     let size = [20, 0, 1000, OUTPUT_LIMIT + 1][choices.below(4)];
     let room = usize::from(choices.byte()) + 1;
     let cuts = Cuts::choose(&mut choices);
     let mut wire = if is_open { preface() } else { Vec::new() };
     let rest = choices.rest();
     wire.extend_from_slice(&rest[..rest.len().min(2000)]);
-    says_the_same("http2", size, room, &cuts, &wire);
+    says_the_same(name, size, room, &cuts, &wire);
+}
+
+/// One of the protocols over HTTP/2.
+fn of_http2(choice: u8) -> &'static str {
+    if choice.is_multiple_of(2) {
+        "http2"
+    } else {
+        "grpc"
+    }
 }
 
 /// The bytes with which a client of `websocket` opens a connection.
@@ -448,11 +458,13 @@ pub fn websocket_requester(data: &[u8]) {
     requester(dialogue, &settings, answer, choices, opened);
 }
 
-/// The client half of `http2`, before and after the server's settings.
+/// The client half of `http2` or `grpc`, before and after the server's settings.
 pub fn http2_requester(data: &[u8]) {
     let mut choices = Choices::new(data);
+    let first = choices.byte();
+    let name = of_http2(first);
     let settings = Settings {
-        cookies: choices.byte() < 60,
+        cookies: first < 60,
         ..Settings::default()
     };
     let opened = if choices.byte() < 60 {
@@ -461,13 +473,13 @@ pub fn http2_requester(data: &[u8]) {
         Opened::ByRequest
     };
     let answer = |asked: &[u8]| {
-        let mut session = protocol("http2").session(&offer(20));
+        let mut session = protocol(name).session(&offer(20));
         if opened == Opened::ByRequest {
             answer_all(&mut *session, std::iter::once(&preface()[..]), 0);
         }
         answer_all(&mut *session, std::iter::once(asked), 0).answers
     };
-    requester(protocol("http2"), &settings, answer, choices, opened);
+    requester(protocol(name), &settings, answer, choices, opened);
 }
 
 /// Expectations, each with a correct reply.

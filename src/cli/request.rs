@@ -10,12 +10,27 @@ use super::{Usage, output};
 use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
 use crate::spec::{Data, LoadSpec, Paths, Payload, RequestFile, Sizes, SpecError, weighted_path};
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a flag of its own"
+)]
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Requests")]
 pub(super) struct RequestFlags {
     /// Protocol (`throng list protocols`) [default: http for URLs and commands, else echo].
     #[arg(long)]
     protocol: Option<String>,
+    /// Speak HTTP/2, like --protocol http2: by prior knowledge, or over TLS by ALPN.
+    #[arg(long, conflicts_with = "protocol")]
+    http2: bool,
+    /// Call a method of gRPC, like package.Service/Method. Calls whose grpc-status is not 0 count as errors.
+    #[arg(long, value_name = "METHOD", value_parser = grpc_path,
+          conflicts_with_all = ["protocol", "http2", "paths", "request_file"])]
+    grpc: Option<String>,
+    /// File that declares the service of --grpc. --data is then the message in JSON [default: {}], otherwise its
+    /// bytes.
+    #[arg(long, value_name = "FILE")]
+    proto: Option<PathBuf>,
     /// Bytes per request, like 1000, 64KiB or 10MB [default: 1000].
     ///
     /// Mix several sizes by weight, like 100kB:3,1MB:1.
@@ -113,6 +128,16 @@ impl RequestFlags {
         if let Some(protocol) = &self.protocol {
             load.protocol = Some(protocol.clone());
         }
+        if self.http2 {
+            load.protocol = Some("http2".to_owned());
+        }
+        if let Some(path) = &self.grpc {
+            load.protocol = Some("grpc".to_owned());
+            load.path = Some(Paths::one(path.clone()));
+        }
+        if let Some(proto) = &self.proto {
+            load.proto = Some(proto.clone());
+        }
         if let Some(size) = &self.size {
             load.size = size.clone();
             check_size(load)?;
@@ -188,6 +213,17 @@ fn whole(data: &Data) -> Result<Data, Usage> {
     let read = input.read_to_string(&mut text);
     read.map_err(|error| Usage(format!("cannot read --data from standard input: {error}")))?;
     Ok(Data::Text(text))
+}
+
+/// The path of a method of gRPC.
+fn grpc_path(method: &str) -> Result<String, String> {
+    let method = method.strip_prefix('/').unwrap_or(method);
+    match method.split_once('/') {
+        Some((service, name)) if !service.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(format!("/{method}"))
+        }
+        _ => Err("write PACKAGE.SERVICE/METHOD".to_owned()),
+    }
 }
 
 /// Checks a rule for bodies, and keeps it as written.

@@ -25,7 +25,7 @@ pub(super) struct TlsFlags {
     /// Server name to send and to verify [default: the host in the address].
     #[arg(long, value_name = "NAME")]
     sni: Option<String>,
-    /// ALPN protocols to offer, best first, or `none` [default: http/1.1 for http, h2 for http2, else none].
+    /// ALPN protocols to offer, best first, or `none` [default: http/1.1 for http, h2 for http2 and grpc, else none].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     alpn: Vec<String>,
     /// Resume the last session on reconnect, instead of a full handshake.

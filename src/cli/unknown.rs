@@ -79,10 +79,16 @@ const OF_OTHERS: &[(&[&str], &[&str], &str)] = &[
         "write -H 'Cookie: NAME=VALUE'",
     ),
     (
-        &["-2", "--http2", "--http3", "--http-version", "--h2"],
+        &["-2", "--http-version", "--h2"],
         SENDING,
-        "throng speaks HTTP/1.1 only",
+        "write --http2 for HTTP/2",
     ),
+    (
+        &["--http3", "--h3"],
+        SENDING,
+        "throng speaks HTTP/1.1 and HTTP/2 only",
+    ),
+    (&["--call"], SENDING, "write --grpc PACKAGE.SERVICE/METHOD"),
     (
         &["-x", "--proxy"],
         SENDING,
@@ -287,7 +293,7 @@ mod tests {
             ("load http://a/ -rate 50", "two dashes: --rate"),
             ("load http://a/ -disable-keepalive", "--disable-keepalive"),
             ("load http://a/ -d {\"a\":1}", "--data"),
-            ("load http://a/ --http2", "HTTP/1.1 only"),
+            ("load http://a/ --http3", "HTTP/1.1 and HTTP/2 only"),
             ("load http://a/ --user-agent x", "'User-Agent: NAME'"),
             ("serve epoll --port 8080", "--listen 127.0.0.1:PORT"),
             ("compare a b --min-runs 5", "--runs N"),

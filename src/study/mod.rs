@@ -174,6 +174,11 @@ pub const STUDIES: &[&BuiltIn] = &[
         include_str!("../../studies/tls.toml"),
     ),
     &built_in(
+        "http2",
+        "five models and nginx over HTTP/1.1 and HTTP/2 with 1, 8 and 32 streams, also on lossy and long links",
+        include_str!("../../studies/http2.toml"),
+    ),
+    &built_in(
         "runtimes",
         "Go, Java, Node.js, Python and Rust: the web servers that people write in them",
         include_str!("../../studies/runtimes.toml"),

@@ -78,11 +78,32 @@ const fn encrypted(name: &'static str, is_there: &'static str) -> Service {
     }
 }
 
+const HAS_GRPC: &str = "python3 -c 'import grpc' || /usr/bin/python3 -c 'import grpc'";
 const HAS_WEBSOCKETS: &str =
     "python3 -c 'import websockets' || /usr/bin/python3 -c 'import websockets'";
 
-const SERVICES: [Service; 22] = [
+const SERVICES: [Service; 26] = [
     web("nginx", "command -v nginx"),
+    Service {
+        scheme: "h2c://",
+        dialogue: &["--http2"],
+        ..web("nginx-h2c", "command -v nginx")
+    },
+    Service {
+        dialogue: &["--tls", "-k", "--http2", "--streams", "4"],
+        is_variant: true,
+        ..encrypted("nginx-h2", "command -v nginx && command -v openssl")
+    },
+    Service {
+        scheme: "h2c://",
+        dialogue: &["--http2", "--streams", "4"],
+        ..web("node-h2c", "command -v node")
+    },
+    Service {
+        scheme: "",
+        dialogue: &["--grpc", "helloworld.Greeter/SayHello"],
+        ..web("greeter", HAS_GRPC)
+    },
     encrypted("nginx-tls", "command -v nginx && command -v openssl"),
     encrypted("node-tls", "command -v node && command -v openssl"),
     Service {
@@ -431,6 +452,10 @@ tries! {
     lighttpd: "lighttpd";
     node: "node";
     nginx_over_tls: "nginx-tls";
+    nginx_over_http2: "nginx-h2c";
+    nginx_over_http2_and_tls: "nginx-h2";
+    node_over_http2: "node-h2c";
+    grpc_in_python: "greeter";
     node_over_tls: "node-tls";
     haproxy_over_tls: "haproxy-tls";
     apache_over_tls: "apache-tls";

@@ -24,10 +24,11 @@ mod wire_protocol;
 use std::fmt;
 
 pub use custom::{Custom, Expectation, Pattern, unescape};
+pub use http::MOST_STREAMS;
 pub use http::{BodyRule, HttpRequest, RequestPart, has_variables};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, greatest_common_divisor, parse_parts, parse_weight};
 pub use requesters::Requesters;
-pub use status::{ReplyCounts, Statuses};
+pub use status::{ReplyCounts, Statuses, status_in_words};
 pub use top::{BusiestProcesses, ProcessTimes, Processes};
 pub use wire_protocol::{WireProtocol, explained};
 
@@ -39,6 +40,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &top::Top,
     &http::Http,
     &http::Http2,
+    &http::Grpc,
     &websocket::Websocket,
 ];
 
@@ -157,6 +159,11 @@ pub trait Dialogue: Sync {
 
     /// Its name in TLS's ALPN, if it has one.
     fn alpn(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Bytes of one direction of a connection in words, a line for each message; `None` if they are text as they are.
+    fn in_words(&self, _is_sent: bool, _bytes: &[u8]) -> Option<Vec<u8>> {
         None
     }
 

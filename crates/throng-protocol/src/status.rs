@@ -98,6 +98,75 @@ pub struct ReplyCounts {
     pub rejected: BTreeMap<&'static str, u64>,
     /// The location of one of the redirects; empty if the redirect has none.
     pub redirect: Option<String>,
+    /// What servers allow on a connection, by the name of the setting.
+    pub limits: BTreeMap<&'static str, u32>,
+}
+
+/// Statuses of replies without one of HTTP: of calls of gRPC from `CALL`, of reset streams from `RESET`.
+pub(super) const CALL: u16 = 1000;
+pub(super) const RESET: u16 = 2000;
+
+/// The statuses of calls of gRPC, then the lack of one.
+const CALLS: [&str; 18] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+    "no grpc-status",
+];
+
+/// The error codes of HTTP/2, by which streams and connections end.
+const CODES: [&str; 14] = [
+    "NO_ERROR",
+    "PROTOCOL_ERROR",
+    "INTERNAL_ERROR",
+    "FLOW_CONTROL_ERROR",
+    "SETTINGS_TIMEOUT",
+    "STREAM_CLOSED",
+    "FRAME_SIZE_ERROR",
+    "REFUSED_STREAM",
+    "CANCEL",
+    "COMPRESSION_ERROR",
+    "CONNECT_ERROR",
+    "ENHANCE_YOUR_CALM",
+    "INADEQUATE_SECURITY",
+    "HTTP_1_1_REQUIRED",
+];
+
+/// The name of an error code of HTTP/2; unknown ones have the meaning of INTERNAL_ERROR.
+pub(super) fn code_name(code: u32) -> &'static str {
+    CODES.get(code as usize).copied().unwrap_or(CODES[2])
+}
+
+/// The status of a call of gRPC; unknown numbers have the meaning of UNKNOWN.
+pub(super) fn of_call(number: Option<u16>) -> u16 {
+    let none = CALLS.len() as u16 - 1;
+    CALL + number.map_or(none, |number| if number < none { number } else { 2 })
+}
+
+/// A status of a reply in words: "404", "UNAVAILABLE" or "reset: CANCEL".
+pub fn status_in_words(status: u16) -> String {
+    if status >= RESET {
+        return format!("reset: {}", code_name((status - RESET).into()));
+    }
+    let call = status.checked_sub(CALL).map(usize::from);
+    match call.and_then(|call| CALLS.get(call)) {
+        Some(name) => (*name).to_owned(),
+        None => status.to_string(),
+    }
 }
 
 /// Counts of replies by status and by body size. Nearly every reply equals the one before it, so counting costs one
@@ -207,6 +276,21 @@ fn add_to(counts: &mut Vec<(u16, u64)>, status: u16, count: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_status_has_words() {
+        for (status, words) in [
+            (404, "404"),
+            (of_call(Some(0)), "OK"),
+            (of_call(Some(16)), "UNAUTHENTICATED"),
+            (of_call(Some(17)), "UNKNOWN"),
+            (of_call(None), "no grpc-status"),
+            (RESET + 7, "reset: REFUSED_STREAM"),
+            (RESET + 99, "reset: INTERNAL_ERROR"),
+        ] {
+            assert_eq!(status_in_words(status), words);
+        }
+    }
 
     #[test]
     fn statuses_are_read_and_written() {

@@ -51,7 +51,7 @@ impl fmt::Display for WireProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Http => "HTTP: use http:// or --protocol http",
-            Self::Http2 => "HTTP/2: use h2c:// or --protocol http2",
+            Self::Http2 => "HTTP/2: use h2c:// or --http2",
             Self::Tls => "TLS: use https:// or --tls",
             Self::Redis => "the Redis protocol: use --send and --expect",
             Self::Ssh => "SSH",

@@ -38,7 +38,7 @@ pub struct Load {
     /// Of these, replies in which the server rejected the request, by reason: "over-limit".
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rejected: BTreeMap<String, u64>,
-    /// Replies by HTTP status, during the load.
+    /// Replies by status, during the load: of HTTP, of gRPC by its name, or "reset: " and the code of a reset stream.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
     /// Of these, replies with an unexpected status. They are complete, but not verified.
@@ -48,6 +48,9 @@ pub struct Load {
     /// it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
+    /// What servers allow on a connection, by the name of HTTP/2's setting; of several servers, the least.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub server_limits: BTreeMap<String, u32>,
     /// Sizes of replies' bodies during the load, if the protocol has bodies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_bytes: Option<ReplyBytes>,

@@ -63,6 +63,7 @@ const KEYS: &[&str] = &[
     "http-method",
     "header",
     "data",
+    "proto",
     "request-file",
     "variables",
     "cookies",
@@ -248,6 +249,7 @@ impl LoadSpec {
         let method = ("http-method", self.http_method.is_some());
         let data = ("data", self.data.is_some());
         let file = ("request-file", self.request_file.is_some());
+        let proto = ("proto", self.proto.is_some());
         let excluding = [
             (rate, think),
             (rate, jobs),
@@ -263,6 +265,8 @@ impl LoadSpec {
             (path, file),
             (method, file),
             (data, file),
+            (proto, file),
+            (proto, ("variables", self.variables)),
         ];
         let of_http = self.of_http();
         let of_http = of_http.iter().map(|of_http| (send, *of_http));
@@ -346,6 +350,7 @@ impl LoadSpec {
             // A websocket begins with an HTTP request.
             let is_of = |name: &str| match name {
                 "http" | "http2" => true,
+                "grpc" => !["http-method", "cookies", "expect-status"].contains(&key),
                 "websocket" => ["path", "header"].contains(&key),
                 _ => false,
             };
@@ -355,6 +360,10 @@ impl LoadSpec {
                 );
                 return Err(SpecError::key(key, why));
             }
+        }
+        if self.proto.is_some() && self.protocol.as_deref() != Some("grpc") {
+            let why = "`proto` needs the protocol grpc; add `protocol` grpc, or leave it out";
+            return Err(SpecError::key("proto", why));
         }
         self.expected_statuses()?;
         self.body_rule()?;

@@ -55,7 +55,10 @@ impl LoadSpec {
             return file.requests(&self.headers(), self.variables, &self.files);
         }
         let body = self.data.as_ref().map(|data| data.bytes(&self.files));
-        let body = body.transpose()?;
+        let body = match &self.proto {
+            Some(proto) => Some(self.grpc_message(proto, body.transpose()?.as_deref())?),
+            None => body.transpose()?,
+        };
         let mut parts = Vec::new();
         for (path, weight) in self.paths().parts() {
             let request = self.http_request(path, body.clone())?;

@@ -22,6 +22,9 @@ impl LoadSpec {
         if let Some(Data::File(path)) = &self.data {
             remember("data", path, &mut self.files)?;
         }
+        if let Some(path) = &self.proto {
+            remember("proto", path, &mut self.files)?;
+        }
         if let Some(Payload::File(path)) = &self.send {
             remember("send", path, &mut self.files)?;
         }

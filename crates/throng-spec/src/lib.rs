@@ -12,6 +12,7 @@ mod data;
 mod dialogue;
 mod files;
 mod flags;
+mod grpc;
 mod made_up;
 pub mod named_file;
 mod network;
@@ -28,6 +29,7 @@ mod tls;
 mod weighted;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -87,6 +89,9 @@ pub struct LoadSpec {
     /// HTTP request body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+    /// File that declares the service of gRPC; `data` is then a message in JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proto: Option<PathBuf>,
     /// File of HTTP requests, one per line, instead of path, method and body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_file: Option<RequestFile>,
@@ -248,6 +253,7 @@ impl Default for LoadSpec {
             http_method: None,
             header: Vec::new(),
             data: None,
+            proto: None,
             request_file: None,
             variables: false,
             cookies: false,

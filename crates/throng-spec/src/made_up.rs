@@ -96,6 +96,11 @@ fn say(load: &mut LoadSpec, random: &mut Rng) {
                 .flatten()
                 .map(str::to_owned);
         }
+        2 if random.u8(..3) == 0 => {
+            load.protocol = Some("grpc".to_owned());
+            load.path = Some(Paths::one("/a.B/C".to_owned()));
+            load.proto = maybe(random, |_| "some/file.proto".into());
+        }
         2 if random.bool() => load.protocol = Some("factorial".to_owned()),
         2 => {
             load.protocol = Some("websocket".to_owned());

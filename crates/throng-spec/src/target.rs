@@ -71,7 +71,8 @@ impl Scheme {
     /// Whether it can be used with this protocol: URLs of HTTP are for all its versions.
     fn is_for(self, protocol: &str) -> bool {
         self.protocol() == Some(protocol)
-            || (matches!(self, Self::Http | Self::Https) && protocol == "http2")
+            || (matches!(self, Self::Http | Self::Https) && ["http2", "grpc"].contains(&protocol))
+            || (self, protocol) == (Self::H2c, "grpc")
     }
 
     /// Whether it uses TLS.

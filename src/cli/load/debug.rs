@@ -48,12 +48,13 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
         ..plan.clone()
     };
     let load = load::run(&plan, &mut Unseen(stop))?.stats.summary();
-    output::text(&lock(&wire).shown())?;
+    output::text(&lock(&wire).shown(plan.dialogue))?;
     if load.verified == 1 && load.errors.is_empty() {
         return Ok(Exit::Done);
     }
     let unexpected = load.unexpected.keys().next();
     anyhow::bail!(match unexpected {
+        Some(status) if status.parse::<u16>().is_err() => format!("the request failed: {status}"),
         Some(status) => format!("unexpected status {status}; set --expect-status if it is correct"),
         None if load.errors.is_empty() => {
             let limit = format::time(plan.first_reply_timeout.as_secs_f64() * 1e6);
@@ -87,18 +88,23 @@ impl Message {
     /// Writes each line with a prefix; unprintable characters are escaped.
     fn show(&self, sign: char, text: &mut String) {
         let ends_line = self.bytes.ends_with(b"\n");
-        let lines = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
-        if !self.bytes.is_empty() {
-            for line in lines.split(|&byte| byte == b'\n') {
-                let line = line.strip_suffix(b"\r").unwrap_or(line);
-                let _ = writeln!(text, "{sign} {}", printable(line));
-            }
-        }
+        show(sign, &self.bytes, text);
         let more = self.all - self.bytes.len();
         if more > 0 {
             let _ = writeln!(text, "{sign} ... and {more} more bytes");
         } else if !ends_line && !self.bytes.is_empty() {
             let _ = writeln!(text, "{sign} (no end of line)");
+        }
+    }
+}
+
+/// Writes each line with a prefix; unprintable characters are escaped.
+fn show(sign: char, bytes: &[u8], text: &mut String) {
+    let lines = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    if !bytes.is_empty() {
+        for line in lines.split(|&byte| byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let _ = writeln!(text, "{sign} {}", printable(line));
         }
     }
 }
@@ -120,10 +126,14 @@ fn printable(line: &[u8]) -> String {
 }
 
 impl Wire {
-    fn shown(&self) -> String {
+    fn shown(&self, dialogue: &dyn Dialogue) -> String {
         let mut text = String::new();
-        self.sent.show('>', &mut text);
-        self.received.show('<', &mut text);
+        for (sign, message) in [('>', &self.sent), ('<', &self.received)] {
+            match dialogue.in_words(sign == '>', &message.bytes) {
+                Some(words) => show(sign, &words, &mut text),
+                None => message.show(sign, &mut text),
+            }
+        }
         let _ = writeln!(
             text,
             "{} bytes sent, {} bytes received",
@@ -162,6 +172,10 @@ impl Dialogue for RecordingDialogue {
 
     fn wire_protocol(&self) -> Option<WireProtocol> {
         self.dialogue.wire_protocol()
+    }
+
+    fn in_words(&self, is_sent: bool, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.dialogue.in_words(is_sent, bytes)
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
@@ -236,6 +250,7 @@ impl Requester for RecordingRequester {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::PROTOCOLS;
 
     #[test]
     fn messages_are_shown_line_by_line() {
@@ -245,7 +260,7 @@ mod tests {
         wire.received
             .add(b"HTTP/1.1 200 OK\r\n\r\n\x1b[2Ja\rb\\\xff\tz\xc3\xa4");
         assert_eq!(
-            wire.shown(),
+            wire.shown(PROTOCOLS[0]),
             "> GET / HTTP/1.1\n> A: b\n> \n< HTTP/1.1 200 OK\n< \n\
              < \\x1b[2Ja\\x0db\\\\xff\tz\u{e4}\n< (no end of line)\n24 bytes sent, 32 bytes received\n"
         );

@@ -168,6 +168,11 @@ fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
             lines.push((name, format!("{count} of them{}", by_kind(counts))));
         }
     }
+    if !load.server_limits.is_empty() {
+        let limits = load.server_limits.iter();
+        let limits = limits.map(|(setting, value)| format!("{setting} {value}"));
+        lines.push(("server allows", limits.collect::<Vec<_>>().join(", ")));
+    }
     lines
 }
 

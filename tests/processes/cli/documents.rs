@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use throng::protocol::{Offer, PROTOCOLS};
 use throng::registry::Entry as _;
 use throng::study::STUDIES;
 use throng::sys::process::usable_cpus;
@@ -245,6 +246,12 @@ impl Reader {
         }
         let requests = "{\"path\": \"/\", \"weight\": 3}\n{\"path\": \"/news\"}\n";
         fs::write(directory.path().join("requests.jsonl"), requests).expect("it can be written");
+        let service = "syntax = \"proto3\";\npackage helloworld;\n\
+                       service Greeter { rpc SayHello (Request) returns (Reply); }\n\
+                       message Request { string name = 1; }\nmessage Reply { string text = 1; }\n";
+        for (name, content) in [("helloworld.proto", service), ("message.bin", "\n\x03Ada")] {
+            fs::write(directory.path().join(name), content).expect("it can be written");
+        }
         // A capture of nothing: its head alone.
         let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes);
         fs::write(directory.path().join("load.pcap"), head.concat()).expect("it can be written");
@@ -255,8 +262,8 @@ impl Reader {
         }
     }
 
-    /// The address of a server that encrypts.
-    fn encrypted(&mut self, pings: bool) -> String {
+    /// The address of a server that encrypts; `None` for one that answers PING.
+    fn encrypted(&mut self, protocol: Option<&'static str>) -> String {
         let authority = self.authority.get_or_insert_with(|| {
             let authority = Authority::new();
             let known = self.directory.path().join("ca.pem");
@@ -264,50 +271,86 @@ impl Reader {
             authority
         });
         let certified = authority.issue(&["127.0.0.1"], Valid::Now);
-        let config = server_config(&certified, &TlsServerSettings::default());
-        if !pings {
-            return format!("https://{}/", TlsServer::http(config, 5).address);
-        }
-        let server = TlsServer::start(config, |stream| {
-            let mut request = [0; 6];
-            while stream.read_exact(&mut request).is_ok() {
-                if stream.write_all(b"+PONG\r\n").is_err() {
-                    return false;
-                }
-            }
-            true
+        let protocol = protocol.map(|name| {
+            let mut all = PROTOCOLS.iter();
+            all.find(|known| known.name() == name).expect("it is one")
         });
-        server.address.to_string()
+        let alpn = protocol.and_then(|protocol| protocol.alpn());
+        let settings = TlsServerSettings {
+            alpn: alpn.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            ..TlsServerSettings::default()
+        };
+        let config = server_config(&certified, &settings);
+        let Some(protocol) = protocol else {
+            let server = TlsServer::start(config, |stream| {
+                let mut request = [0; 6];
+                while stream.read_exact(&mut request).is_ok() {
+                    if stream.write_all(b"+PONG\r\n").is_err() {
+                        return false;
+                    }
+                }
+                true
+            });
+            return server.address.to_string();
+        };
+        let server = TlsServer::start(config, move |stream| {
+            let mut session = protocol.session(&Offer::default());
+            let (mut bytes, mut out) = (vec![0; 65_536], Vec::new());
+            loop {
+                let Ok(count) = stream.read(&mut bytes) else {
+                    return false;
+                };
+                let mut rest = &bytes[..count];
+                while !rest.is_empty() {
+                    let Ok(step) = session.receive(rest, &mut out) else {
+                        return false;
+                    };
+                    out.extend_from_slice(&rest[..step.reflected]);
+                    rest = &rest[step.consumed..];
+                }
+                if count == 0 || stream.write_all(&out).is_err() || stream.flush().is_err() {
+                    return count == 0;
+                }
+                out.clear();
+            }
+        });
+        format!("https://{}/", server.address)
     }
 
     /// The address of a server with the command's protocol, in place of the page's.
     fn address(&mut self, words: &[String]) -> String {
         let pings = words.iter().any(|word| word.contains("PONG"));
-        if words[1].starts_with("https://") || words.iter().any(|word| word == "--tls") {
-            return self.encrypted(pings);
-        }
-        if pings {
-            return pong().expect("a port is free");
-        }
         let scheme = words[1]
             .split_once("://")
             .map(|(scheme, _)| scheme.to_owned());
         let of_scheme = match scheme.as_deref() {
             None => "echo",
             Some(scheme) if scheme.starts_with("ws") => "websocket",
+            Some("h2c") => "http2",
             Some(_) => "http",
         };
-        let named = words.iter().position(|word| word == "--protocol");
-        let protocol = match named {
-            Some(place) => words[place + 1].as_str(),
-            None => of_scheme,
+        let place = |option: &str| words.iter().position(|word| word == option);
+        let named = place("--protocol").map(|place| words[place + 1].as_str());
+        let protocol = match named.unwrap_or(of_scheme) {
+            _ if place("--http2").is_some() => "http2",
+            _ if place("--grpc").is_some() => "grpc",
+            name => name,
         };
+        if words[1].starts_with("https://") || place("--tls").is_some() {
+            let mut known = PROTOCOLS.iter().map(|known| known.name());
+            let protocol = known.find(|known| *known == protocol && !pings);
+            return self.encrypted(protocol);
+        }
+        if pings {
+            return pong().expect("a port is free");
+        }
         let server = self.servers.entry(protocol.to_owned()).or_insert_with(|| {
             Server::start(&["epoll", "--protocol", protocol]).expect("a server can be started")
         });
         let address = server.address();
         match scheme {
             Some(_) if of_scheme == "websocket" => format!("ws://{address}/"),
+            Some(scheme) if scheme == "h2c" => format!("h2c://{address}/"),
             Some(_) => format!("http://{address}/"),
             None => address.to_string(),
         }

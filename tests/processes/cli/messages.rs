@@ -130,7 +130,7 @@ const LINES: &[&str] = &[
     "load http://a/ -n 100 -q 50",
     "load http://a/ -d '{\"a\": 1}'",
     "load http://a/ --requests wrong.jsonl",
-    "load http://a/ --http2",
+    "load http://a/ --http3",
     "serve epoll --port 80",
     "http://localhost/",
     "attack http://localhost/",

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use super::wire::Wire;
 use throng_protocol::{
     Dialogue, Replies, ReplyCounts, Requester, Settings, Statuses, WireProtocol, explained,
+    status_in_words,
 };
 use throng_spec::Endpoint;
 use throng_tls::Client;
@@ -96,7 +97,11 @@ fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Resu
     if counts.statuses.is_empty() || counts.statuses != counts.unexpected {
         return Ok(());
     }
-    let statuses: Vec<String> = counts.statuses.keys().map(u16::to_string).collect();
+    let statuses: Vec<String> = counts
+        .statuses
+        .keys()
+        .map(|status| status_in_words(*status))
+        .collect();
     bail!(
         "all responses were {} instead of {expected}: check --path and the server's log, or set \
          --expect-status",

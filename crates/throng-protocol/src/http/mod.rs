@@ -27,7 +27,8 @@ mod wrong;
 use super::pattern::{Interned, noise};
 use super::{Dialogue, Offer, Protocol, Requester, Requesters, Session, Settings, WireProtocol};
 pub use body::BodyRule;
-pub(crate) use http2::Http2;
+pub use http2::MOST_STREAMS;
+pub(crate) use http2::{Grpc, Http2};
 pub(crate) use reply::lenient;
 pub(crate) use request::GET;
 pub use request::{HttpRequest, RequestPart};
@@ -52,7 +53,7 @@ impl Protocol for Http {
 
 impl Dialogue for Http {
     fn describe(&self, settings: &Settings) -> String {
-        described("http", settings)
+        described("http", settings, HttpRequest::method)
     }
 
     fn generates_requests(&self, settings: &Settings) -> bool {
@@ -80,23 +81,27 @@ impl Dialogue for Http {
     }
 }
 
-/// The requests of a load, after the name of their protocol.
-fn described(protocol: &str, settings: &Settings) -> String {
+/// The requests of a load, after the name of their protocol; `method` is empty if all have the same.
+fn described(protocol: &str, settings: &Settings, method: fn(&HttpRequest) -> &str) -> String {
+    let in_words = |request: &HttpRequest| {
+        let words = [method(request), request.path()];
+        words.join(" ").trim_start().to_owned()
+    };
     let requests = || settings.requests.parts().map(|(request, _)| request);
     let parts = requests().count();
     if parts > MOST_NAMED {
-        let first = in_words(requests().next());
+        let first = requests().next().map(in_words).unwrap_or_default();
         return format!("{protocol} {parts} requests, like {first}");
     }
-    let mut methods: Vec<&str> = requests().map(HttpRequest::method).collect();
+    let mut methods: Vec<&str> = requests().map(method).collect();
     methods.dedup();
     let named = if let [method] = methods[..] {
         let paths = settings.requests.in_words(HttpRequest::path);
-        format!("{protocol} {method} {paths}")
+        let words = [protocol, method, &paths];
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        words.join(" ")
     } else {
-        let named = settings
-            .requests
-            .in_words(|request| in_words(Some(request)));
+        let named = settings.requests.in_words(in_words);
         format!("{protocol} {named}")
     };
     match requests().map(|request| request.body().len()).max() {
@@ -107,12 +112,6 @@ fn described(protocol: &str, settings: &Settings) -> String {
 
 /// Maximum number of requests to list.
 const MOST_NAMED: usize = 8;
-
-/// A request as text, like "GET /a".
-fn in_words(request: Option<&HttpRequest>) -> String {
-    let words = request.map(|request| format!("{} {}", request.method(), request.path()));
-    words.unwrap_or_default()
-}
 
 /// The Server header of built-in servers, by which clients recognise them.
 const SERVER: &str = "throng";

@@ -30,6 +30,8 @@ pub(super) enum Fault {
     GoAway,
     /// Endless frames without a reply.
     Flood,
+    /// A message of gRPC that is incomplete or compressed.
+    Message,
 }
 
 impl Fault {
@@ -49,6 +51,7 @@ impl Fault {
             Self::FlowControl => "bad-window",
             Self::GoAway => "goaway",
             Self::Flood => "frame-flood",
+            Self::Message => "bad-message",
         })
     }
 }

@@ -200,6 +200,7 @@ pub static FINDINGS: &[&FindingKind] = &[
     &replies::UNBALANCED,
     &replies::REDIRECTED,
     &replies::REJECTED,
+    &replies::FEW_STREAMS,
     &replies::OVERLOADED,
     &replies::RATE_NOT_KEPT,
     &cpu::CLIENT_LIMITED,

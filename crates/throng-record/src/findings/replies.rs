@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use throng_protocol::MOST_STREAMS;
 use throng_stats::steadiness;
 
 use super::cause;
@@ -94,6 +95,15 @@ pub static REJECTED: FindingKind = FindingKind::new(
     "The server rejected requests: it does less work than one that accepts them, and looks faster.",
     "send smaller uploads, or raise the server's limit (--max-upload of `throng serve`)",
     Rule::Trial(rejected),
+);
+
+/// The server allows fewer open requests than asked for.
+pub static FEW_STREAMS: FindingKind = FindingKind::new(
+    "few-streams",
+    Severity::Note,
+    "The server allows fewer open requests on a connection than `--streams`.",
+    "raise the server's limit (nginx: http2_max_concurrent_streams), or lower --streams",
+    Rule::Trial(few_streams),
 );
 
 /// The server cannot keep up with the rate.
@@ -219,6 +229,15 @@ fn of_replies(load: &Load, count: u64, what: &str, kinds: &BTreeMap<String, u64>
         .collect();
     let all = load.replies();
     format!("{count} of {all} replies {what}: {}", list(&kinds))
+}
+
+fn few_streams(seen: &Observed<'_>) -> Option<Evidence> {
+    let allowed = *seen.load.server_limits.get(MOST_STREAMS)?;
+    let asked = seen.circumstances.settings.load.pipeline;
+    (allowed < asked.into()).then(|| {
+        let text = format!("the server allows {allowed} open requests per connection, not {asked}");
+        text.into()
+    })
 }
 
 fn overloaded(seen: &Observed<'_>) -> Option<Evidence> {

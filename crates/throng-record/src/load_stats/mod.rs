@@ -17,7 +17,7 @@ mod tls;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use throng_protocol::ReplyCounts;
+use throng_protocol::{ReplyCounts, status_in_words};
 use throng_stats::fairness::Counts;
 
 use crate::WarmUp;
@@ -77,6 +77,8 @@ pub struct LoadStats {
     /// The location of one of the redirects among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
+    /// What servers allow on a connection, by the name of HTTP/2's setting.
+    pub server_limits: BTreeMap<String, u32>,
     /// Sizes of replies' bodies, if they have bodies.
     pub reply_bytes: SizeStats,
     /// Connections that ended with an error, by kind.
@@ -283,7 +285,8 @@ impl LoadStats {
     pub fn add_counts(&mut self, counts: ReplyCounts) {
         let by_status = |counts: BTreeMap<u16, u64>| -> BTreeMap<String, u64> {
             let counts = counts.into_iter();
-            counts.map(|(status, n)| (status.to_string(), n)).collect()
+            let named = counts.map(|(status, n)| (status_in_words(status), n));
+            named.collect()
         };
         let rejected = counts.rejected.into_iter();
         let rejected = rejected.map(|(why, n)| (why.to_owned(), n)).collect();
@@ -291,6 +294,9 @@ impl LoadStats {
         merge_counts(&mut self.statuses, &by_status(counts.statuses));
         merge_counts(&mut self.unexpected, &by_status(counts.unexpected));
         self.redirect = least(self.redirect.take(), counts.redirect);
+        let limits = counts.limits.into_iter();
+        let limits = limits.map(|(setting, value)| (setting.to_owned(), value));
+        merge_limits(&mut self.server_limits, limits);
     }
 
     /// Merges the results of other clients.
@@ -329,6 +335,7 @@ impl LoadStats {
         merge_counts(&mut self.statuses, &other.statuses);
         merge_counts(&mut self.unexpected, &other.unexpected);
         self.redirect = least(self.redirect.take(), other.redirect.clone());
+        merge_limits(&mut self.server_limits, other.server_limits.clone());
         self.reply_bytes.merge(&other.reply_bytes);
         for (kind, theirs) in &other.errors {
             match self.errors.get_mut(kind) {
@@ -478,6 +485,14 @@ fn merge_option<T: Clone>(mine: &mut Option<T>, theirs: Option<&T>, merge: fn(&m
         (Some(mine), Some(theirs)) => merge(mine, theirs),
         (mine @ None, theirs) => *mine = theirs.cloned(),
         (Some(_), None) => {}
+    }
+}
+
+/// Keeps the narrower of two limits.
+fn merge_limits(mine: &mut BTreeMap<String, u32>, theirs: impl IntoIterator<Item = (String, u32)>) {
+    for (setting, value) in theirs {
+        let least = mine.entry(setting).or_insert(value);
+        *least = value.min(*least);
     }
 }
 

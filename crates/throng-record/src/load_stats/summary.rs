@@ -24,6 +24,7 @@ impl LoadStats {
             statuses: self.statuses.clone(),
             unexpected: self.unexpected.clone(),
             redirect: self.redirect.clone(),
+            server_limits: self.server_limits.clone(),
             reply_bytes: self.reply_bytes.summary(),
             warm_up: self.warm_up,
             window: self.window(),

@@ -94,6 +94,7 @@ fn refused(status: u16) -> ReplyCounts {
     let one = |is_it: bool| is_it.then_some((status, 1)).into_iter().collect();
     let rejected = (status == 0).then_some(("over-limit", 1));
     ReplyCounts {
+        limits: std::collections::BTreeMap::new(),
         statuses: one(status > 0),
         unexpected: one(status > 1),
         rejected: rejected.into_iter().collect(),

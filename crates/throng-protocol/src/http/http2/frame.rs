@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::super::super::status;
+
 /// Length of a frame's head in bytes.
 pub(super) const HEAD: usize = 9;
 /// The largest payload that either half accepts, and that it may send before the peer allows more.
@@ -47,49 +49,14 @@ impl Code {
     pub(super) const COMPRESSION: Self = Self(9);
     pub(super) const CALM: Self = Self(11);
 
-    const NAMES: [&'static str; 14] = [
-        "NO_ERROR",
-        "PROTOCOL_ERROR",
-        "INTERNAL_ERROR",
-        "FLOW_CONTROL_ERROR",
-        "SETTINGS_TIMEOUT",
-        "STREAM_CLOSED",
-        "FRAME_SIZE_ERROR",
-        "REFUSED_STREAM",
-        "CANCEL",
-        "COMPRESSION_ERROR",
-        "CONNECT_ERROR",
-        "ENHANCE_YOUR_CALM",
-        "INADEQUATE_SECURITY",
-        "HTTP_1_1_REQUIRED",
-    ];
-
-    /// Its name; unknown codes have the meaning of an internal error.
+    /// Its name.
     pub(super) fn name(self) -> &'static str {
-        let name = Self::NAMES.get(self.0 as usize);
-        name.copied().unwrap_or("INTERNAL_ERROR")
+        status::code_name(self.0)
     }
 
-    /// The reason in records for a request whose stream was reset.
-    pub(super) fn reason(self) -> &'static str {
-        const REASONS: [&str; 14] = [
-            "reset-no-error",
-            "reset-protocol-error",
-            "reset-internal-error",
-            "reset-flow-control-error",
-            "reset-settings-timeout",
-            "reset-stream-closed",
-            "reset-frame-size-error",
-            "reset-refused-stream",
-            "reset-cancel",
-            "reset-compression-error",
-            "reset-connect-error",
-            "reset-enhance-your-calm",
-            "reset-inadequate-security",
-            "reset-http-1-1-required",
-        ];
-        let reason = REASONS.get(self.0 as usize);
-        reason.copied().unwrap_or(REASONS[2])
+    /// The status of a reply whose stream was reset with it.
+    pub(super) fn status(self) -> u16 {
+        status::RESET + self.0.min(99) as u16
     }
 }
 
@@ -197,6 +164,7 @@ pub(super) struct PeerSettings {
     /// The window of a new stream.
     pub(super) window: u32,
     pub(super) most_payload: u32,
+    header_table: u32,
     /// Whether the table for header blocks was made smaller, which the next block must acknowledge.
     pub(super) shrinks_table: bool,
 }
@@ -207,6 +175,7 @@ impl Default for PeerSettings {
             most_streams: MOST,
             window: FIRST_WINDOW,
             most_payload: MOST_PAYLOAD,
+            header_table: TABLE as u32,
             shrinks_table: false,
         }
     }
@@ -227,7 +196,10 @@ impl PeerSettings {
         for setting in values {
             let value = u32::from_be_bytes([setting[2], setting[3], setting[4], setting[5]]);
             match u16::from_be_bytes([setting[0], setting[1]]) {
-                HEADER_TABLE_SIZE => self.shrinks_table |= (value as usize) < TABLE,
+                HEADER_TABLE_SIZE => {
+                    self.header_table = value;
+                    self.shrinks_table |= (value as usize) < TABLE;
+                }
                 ENABLE_PUSH if value > most_push => {
                     return violation(Code::PROTOCOL, "ENABLE_PUSH has a wrong value");
                 }
@@ -245,7 +217,20 @@ impl PeerSettings {
         }
         Ok(())
     }
+
+    /// What it allows, by the name of the setting.
+    pub(super) fn limits(&self) -> [(&'static str, u32); 4] {
+        [
+            (MOST_STREAMS, self.most_streams),
+            ("INITIAL_WINDOW_SIZE", self.window),
+            ("MAX_FRAME_SIZE", self.most_payload),
+            ("HEADER_TABLE_SIZE", self.header_table),
+        ]
+    }
 }
+
+/// The name of the setting that limits how many requests a connection may have open.
+pub const MOST_STREAMS: &str = "MAX_CONCURRENT_STREAMS";
 
 /// The next part of a stream of frames.
 #[derive(Debug)]

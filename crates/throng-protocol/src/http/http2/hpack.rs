@@ -69,7 +69,7 @@ fn size(name: &[u8], value: &[u8]) -> usize {
 }
 
 /// A connection's table; `None` before its first entry.
-type SharedTable = Option<Arc<Table>>;
+pub(super) type SharedTable = Option<Arc<Table>>;
 
 /// What a block means to one half.
 pub(super) trait BlockForm: Copy + Default + 'static {
@@ -191,7 +191,7 @@ impl Decoder {
 }
 
 /// Decodes a block, passes its fields to `visit`, and updates the table.
-fn decode(
+pub(super) fn decode(
     table: &mut SharedTable,
     mut block: &[u8],
     visit: &mut dyn FnMut(&[u8], &[u8]),

@@ -7,7 +7,10 @@
 //! RFC 9113 is the reference, RFC 7541 for header blocks (`hpack`).
 
 mod frame;
+mod grpc;
 mod hpack;
+mod in_words;
+mod message;
 mod request_set;
 mod requester;
 mod session;
@@ -15,6 +18,10 @@ mod session;
 use super::super::{
     Dialogue, Offer, Protocol, Requester, Requesters, Session, Settings, WireProtocol,
 };
+use super::HttpRequest;
+
+pub use frame::MOST_STREAMS;
+pub(crate) use grpc::Grpc;
 
 /// The protocol `http2`.
 pub(crate) struct Http2;
@@ -29,13 +36,13 @@ impl Protocol for Http2 {
     }
 
     fn session(&self, offer: &Offer) -> Box<dyn Session> {
-        Box::new(session::Http2Session::new(offer.size))
+        Box::new(session::Http2Session::new(offer.size, false))
     }
 }
 
 impl Dialogue for Http2 {
     fn describe(&self, settings: &Settings) -> String {
-        super::described("http2", settings)
+        super::described("http2", settings, HttpRequest::method)
     }
 
     fn has_handshake(&self) -> bool {
@@ -54,8 +61,12 @@ impl Dialogue for Http2 {
         Some("h2")
     }
 
+    fn in_words(&self, is_sent: bool, bytes: &[u8]) -> Option<Vec<u8>> {
+        Some(in_words::in_words(is_sent, bytes))
+    }
+
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
-        Box::new(requester::Http2Requester::new(settings, client))
+        Box::new(requester::Http2Requester::new(settings, client, false))
     }
 
     fn requesters(
@@ -63,6 +74,6 @@ impl Dialogue for Http2 {
         settings: &Settings,
         clients: &mut dyn Iterator<Item = u64>,
     ) -> Box<dyn Requesters> {
-        Box::new(requester::Http2Requesters::new(settings, clients))
+        Box::new(requester::Http2Requesters::new(settings, clients, false))
     }
 }

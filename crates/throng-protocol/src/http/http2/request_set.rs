@@ -9,7 +9,7 @@ use super::super::cookies::Jar;
 use super::super::request_set::Key;
 use super::super::template::{Piece, Values};
 use super::super::{HttpRequest, text};
-use super::hpack;
+use super::{hpack, message};
 
 /// Maximum bytes of an order of requests.
 const MOST_ROUNDS: u64 = 1 << 20;
@@ -22,6 +22,8 @@ pub(super) struct RequestSet {
     pub(super) text: &'static [u8],
     /// The length that counts as correct.
     pub(super) length: Option<u64>,
+    /// Whether they are calls of gRPC.
+    pub(super) is_grpc: bool,
     pub(super) keeps_cookies: bool,
     /// Whether requests have variables.
     pub(super) has_variables: bool,
@@ -37,6 +39,7 @@ pub(super) struct RequestKind {
     constant: Option<Vec<u8>>,
     /// Whether its replies have no body, regardless of their headers.
     pub(super) is_head: bool,
+    is_grpc: bool,
     pub(super) expected: Statuses,
 }
 
@@ -52,21 +55,30 @@ enum Part {
     Cookies,
 }
 
-/// The requests of clients with these settings.
-pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
-    static REQUEST_SETS: Interned<Key, RequestSet> = Interned::new();
-    REQUEST_SETS.get(Key::of(settings), |_| Box::new(RequestSet::new(settings)))
+/// The requests of clients with these settings, as calls of gRPC if `is_grpc`.
+pub(super) fn request_set(settings: &Settings, is_grpc: bool) -> &'static RequestSet {
+    static REQUEST_SETS: Interned<(Key, bool), RequestSet> = Interned::new();
+    REQUEST_SETS.get((Key::of(settings), is_grpc), |_| {
+        Box::new(RequestSet::new(settings, is_grpc))
+    })
 }
 
 impl RequestSet {
-    fn new(settings: &Settings) -> Self {
+    fn new(settings: &Settings, is_grpc: bool) -> Self {
         let parts: Vec<(&HttpRequest, u32)> = settings.requests.parts().collect();
         let weights: Vec<u32> = parts.iter().map(|(_, weight)| *weight).collect();
         let kinds = parts.iter().map(|(request, _)| RequestKind {
-            head: head(request, settings),
+            head: head(request, settings, is_grpc),
             body: request.body_pieces(),
-            constant: (!request.is_variable()).then(|| request.body().to_vec()),
-            is_head: request.is_head(),
+            constant: (!request.is_variable()).then(|| {
+                if is_grpc {
+                    message::body(request.body())
+                } else {
+                    request.body().to_vec()
+                }
+            }),
+            is_head: request.is_head() && !is_grpc,
+            is_grpc,
             expected: request.expected().unwrap_or(settings.expected),
         });
         let round: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
@@ -75,6 +87,7 @@ impl RequestSet {
             kinds: kinds.collect(),
             text: text(),
             length: settings.length,
+            is_grpc,
             keeps_cookies: settings.cookies,
             has_variables: parts.iter().any(|(request, _)| request.is_variable()),
             mix: settings.requests,
@@ -100,6 +113,7 @@ impl RequestKind {
     ) -> Cow<'static, [u8]> {
         let body = match &self.constant {
             Some(body) => Cow::Borrowed(&body[..]),
+            None if self.is_grpc => Cow::Owned(message::body(&variable.text(&self.body))),
             None => Cow::Owned(variable.text(&self.body)),
         };
         for part in &self.head {
@@ -145,11 +159,12 @@ impl Variable {
     }
 }
 
-/// The header block of a request.
-fn head(request: &HttpRequest, settings: &Settings) -> Vec<Part> {
+/// The header block of a request, or of a call of gRPC.
+fn head(request: &HttpRequest, settings: &Settings, is_grpc: bool) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut bytes = Vec::new();
-    hpack::push_field(":method", request.method(), &mut bytes);
+    let method = if is_grpc { "POST" } else { request.method() };
+    hpack::push_field(":method", method, &mut bytes);
     let scheme = if settings.is_encrypted {
         "https"
     } else {
@@ -160,7 +175,15 @@ fn head(request: &HttpRequest, settings: &Settings) -> Vec<Part> {
     let headers: Vec<(String, &str)> = request
         .headers(settings.host)
         .map(|(name, value)| (name.to_ascii_lowercase(), value))
+        .filter(|(name, value)| {
+            let is_fixed = name == "te" || name == "content-type";
+            !(is_grpc && is_fixed) || value.starts_with(message::CONTENT_TYPE)
+        })
         .collect();
+    let has_type = headers.iter().any(|(name, _)| name == "content-type");
+    let of_grpc = [("te", "trailers"), ("content-type", message::CONTENT_TYPE)]
+        .into_iter()
+        .filter(|(name, _)| is_grpc && !(*name == "content-type" && has_type));
     // Pseudo-headers come first.
     let host = headers.iter().filter(|(name, _)| name == "host");
     let host = host.map(|(_, value)| (":authority", *value));
@@ -168,7 +191,7 @@ fn head(request: &HttpRequest, settings: &Settings) -> Vec<Part> {
         .iter()
         .filter(|(name, _)| name != "host" && !hpack::OF_CONNECTIONS.contains(&name.as_bytes()));
     let others = others.map(|(name, value)| (&**name, *value));
-    for (name, value) in path.chain(host.take(1)).chain(others) {
+    for (name, value) in path.chain(host.take(1)).chain(others).chain(of_grpc) {
         match request.variable_pieces(value) {
             Some(pieces) => {
                 hpack::push_name(name, &mut bytes);
@@ -178,7 +201,7 @@ fn head(request: &HttpRequest, settings: &Settings) -> Vec<Part> {
             None => hpack::push_field(name, value, &mut bytes),
         }
     }
-    let has_length = request.has_length();
+    let has_length = request.has_length() && !is_grpc;
     if has_length && !request.is_variable() {
         hpack::push_field(
             "content-length",

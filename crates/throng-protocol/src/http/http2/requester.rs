@@ -13,8 +13,9 @@ use super::super::body::BodyCheck;
 use super::super::request_set::BodyState;
 use super::super::template::Values;
 use super::super::wrong::{Fault, WrongReply};
-use super::frame::{self, Block, Code, FIRST_WINDOW, Frames, MOST, PREFACE, PeerSettings};
+use super::frame::{self, Block, FIRST_WINDOW, Frames, MOST, PREFACE, PeerSettings};
 use super::hpack::{self, Decoder};
+use super::message::MessageHead;
 use super::request_set::{RequestSet, Variable, request_set};
 
 /// The window for replies, per connection and stream.
@@ -39,8 +40,8 @@ pub(super) type Http2Requester = First<Http2Requesters>;
 struct Shared {
     request_set: &'static RequestSet,
     totals: ReplyTotals,
-    /// Requests whose stream the server reset, by error code.
-    resets: Vec<(Code, u64)>,
+    /// What a server allowed last.
+    limits: Option<[(&'static str, u32); 4]>,
     /// Which of a client's open requests the replies of the last call answered, each counted without the ones before.
     answered: VecDeque<u16>,
 }
@@ -116,6 +117,8 @@ struct MoreState {
     at: usize,
     window: i64,
     check: BodyCheck,
+    /// What came before a message of gRPC.
+    head: MessageHead,
 }
 
 impl Stream {
@@ -128,8 +131,12 @@ impl Stream {
 }
 
 impl Http2Requesters {
-    pub(super) fn new(settings: &Settings, clients: impl IntoIterator<Item = u64>) -> Self {
-        let request_set = request_set(settings);
+    pub(super) fn new(
+        settings: &Settings,
+        clients: impl IntoIterator<Item = u64>,
+        is_grpc: bool,
+    ) -> Self {
+        let request_set = request_set(settings, is_grpc);
         let clients = clients.into_iter().map(|client| {
             let variable = Variable {
                 values: request_set
@@ -167,7 +174,7 @@ impl Http2Requesters {
             shared: Shared {
                 request_set,
                 totals: ReplyTotals::default(),
-                resets: Vec::new(),
+                limits: None,
                 answered: VecDeque::new(),
             },
             clients: clients.collect(),
@@ -176,8 +183,8 @@ impl Http2Requesters {
 }
 
 impl Http2Requester {
-    pub(super) fn new(settings: &Settings, client: u64) -> Self {
-        Self(Http2Requesters::new(settings, [client]))
+    pub(super) fn new(settings: &Settings, client: u64, is_grpc: bool) -> Self {
+        Self(Http2Requesters::new(settings, [client], is_grpc))
     }
 }
 
@@ -266,6 +273,7 @@ impl Http2Client {
                 at: 0,
                 window: self.peer.window.into(),
                 check: BodyCheck::default(),
+                head: MessageHead::default(),
             })
         });
         self.streams.push(Stream {
@@ -414,8 +422,10 @@ impl Requesters for Http2Requesters {
 
     fn counts(&self, counts: &mut ReplyCounts) {
         self.shared.totals.add_to(counts);
-        for (code, count) in &self.shared.resets {
-            *counts.rejected.entry(code.reason()).or_default() += count;
+        let limits = self.shared.limits.into_iter().flatten();
+        for (setting, value) in limits.filter(|(_, value)| *value < MOST) {
+            let least = counts.limits.entry(setting).or_insert(value);
+            *least = value.min(*least);
         }
     }
 

@@ -15,6 +15,7 @@ use super::frame::{
     Violation, violation,
 };
 use super::hpack::{self, BlockCache, BlockForm, Decoder};
+use super::message::{self, MessageHead};
 
 /// Maximum number of open streams of a connection.
 const MOST_STREAMS: u32 = 256;
@@ -55,6 +56,8 @@ struct Stream {
     /// Bytes of the body that arrived, and those for which no window was given back.
     bytes: u64,
     unacknowledged: u32,
+    /// What came before a message of gRPC.
+    message: MessageHead,
     /// Whether the request is complete.
     is_asked: bool,
     /// Whether the head of the reply was sent, and how much of the text.
@@ -63,16 +66,37 @@ struct Stream {
     window: i64,
 }
 
-/// A server's answers, created once: header blocks.
+/// A server's answers, created once.
 struct Answers {
+    is_grpc: bool,
+    /// What comes before the text of a reply.
+    lead: Vec<u8>,
     size: usize,
     text: &'static [u8],
+    /// Header blocks: of replies with a text, what follows that text, and of replies that have none.
     granted: Vec<u8>,
+    trailers: Option<Vec<u8>>,
     refused: Vec<u8>,
+    compressed: Vec<u8>,
+    broken: Vec<u8>,
 }
 
 impl Answers {
-    fn new(size: usize) -> Self {
+    fn new(size: usize, is_grpc: bool) -> Self {
+        let status_of_call = |status: u16, before: &[(&str, &str)]| {
+            let mut block = Vec::new();
+            for (name, value) in before {
+                hpack::push_field(name, value, &mut block);
+            }
+            hpack::push_field("grpc-status", &status.to_string(), &mut block);
+            block
+        };
+        let of_grpc = [
+            (":status", "200"),
+            ("server", SERVER),
+            ("content-type", message::CONTENT_TYPE),
+        ];
+        let failed = |status| status_of_call(status, &of_grpc);
         let block = |status: &str, (name, value): (&str, &str), length: usize| {
             let mut block = Vec::new();
             hpack::push_field(":status", status, &mut block);
@@ -82,11 +106,74 @@ impl Answers {
             block
         };
         Self {
+            is_grpc,
+            lead: if is_grpc {
+                message::lead(size)
+            } else {
+                Vec::new()
+            },
             size,
             text: text(),
-            granted: block("200", ("content-type", "text/plain"), size),
-            refused: block("405", ("allow", "GET, HEAD"), 0),
+            granted: if is_grpc {
+                let mut block = Vec::new();
+                for (name, value) in of_grpc {
+                    hpack::push_field(name, value, &mut block);
+                }
+                block
+            } else {
+                block("200", ("content-type", "text/plain"), size)
+            },
+            trailers: is_grpc.then(|| status_of_call(message::OK, &[])),
+            refused: if is_grpc {
+                block("415", ("accept-post", message::CONTENT_TYPE), 0)
+            } else {
+                block("405", ("allow", "GET, HEAD"), 0)
+            },
+            compressed: failed(message::UNIMPLEMENTED),
+            broken: failed(message::INTERNAL),
         }
+    }
+}
+
+impl Answers {
+    /// The head of the reply to a request, and how many bytes follow it.
+    fn to(&self, stream: &Stream) -> (&[u8], usize) {
+        let all = self.lead.len() + self.size;
+        match stream.head.method {
+            Method::Post if self.is_grpc && stream.head.is_grpc => {
+                if stream.message.is_compressed() {
+                    (&self.compressed, 0)
+                } else if stream.message.is_all_of(stream.bytes) {
+                    (&self.granted, all)
+                } else {
+                    (&self.broken, 0)
+                }
+            }
+            Method::Get if !self.is_grpc => (&self.granted, all),
+            Method::Head if !self.is_grpc => (&self.granted, 0),
+            _ => (&self.refused, 0),
+        }
+    }
+
+    /// Appends up to `most` bytes of a reply from byte `at` as a DATA frame. Returns their number.
+    fn write(&self, out: &mut Vec<u8>, stream: u32, at: usize, most: usize) -> usize {
+        let lead = self.lead.get(at..).unwrap_or_default();
+        let lead = &lead[..lead.len().min(most)];
+        let from = (at + lead.len()).saturating_sub(self.lead.len()) % TEXT_PERIOD;
+        let text = &self.text[from..];
+        let text = &text[..text.len().min(most - lead.len())];
+        let count = lead.len() + text.len();
+        let is_end = at + count == self.lead.len() + self.size && self.trailers.is_none();
+        let head = FrameHead {
+            length: count as u32,
+            kind: frame::DATA,
+            flags: if is_end { frame::END_STREAM } else { 0 },
+            stream,
+        };
+        out.extend_from_slice(&head.bytes());
+        out.extend_from_slice(lead);
+        out.extend_from_slice(text);
+        count
     }
 }
 
@@ -95,6 +182,7 @@ impl Answers {
 enum Method {
     Get,
     Head,
+    Post,
     #[default]
     Other,
 }
@@ -108,6 +196,8 @@ struct RequestForm {
     has_fields: bool,
     is_malformed: bool,
     length: Option<u64>,
+    /// Whether its content is that of gRPC.
+    is_grpc: bool,
 }
 
 /// The pseudo-headers of a request; all but the last are required.
@@ -134,6 +224,7 @@ impl BlockForm for RequestForm {
                     self.method = match value {
                         b"GET" => Method::Get,
                         b"HEAD" => Method::Head,
+                        b"POST" => Method::Post,
                         _ => Method::Other,
                     };
                     !value.is_empty()
@@ -149,6 +240,8 @@ impl BlockForm for RequestForm {
         self.is_malformed |= !hpack::is_name(name)
             || !hpack::is_value(value)
             || (name == b"te" && value != b"trailers");
+        self.is_grpc |=
+            name == b"content-type" && value.starts_with(message::CONTENT_TYPE.as_bytes());
         if name == b"content-length" {
             let found = length(value);
             self.is_malformed |=
@@ -170,10 +263,10 @@ impl BlockForm for RequestForm {
 }
 
 impl Http2Session {
-    pub(super) fn new(size: usize) -> Self {
-        static ANSWERS: Interned<usize, Answers> = Interned::new();
+    pub(super) fn new(size: usize, is_grpc: bool) -> Self {
+        static ANSWERS: Interned<(usize, bool), Answers> = Interned::new();
         Self {
-            answers: ANSWERS.get(size, |&size| Box::new(Answers::new(size))),
+            answers: ANSWERS.get((size, is_grpc), |_| Box::new(Answers::new(size, is_grpc))),
             preface: 0,
             has_settings: false,
             frames: Frames::default(),
@@ -190,6 +283,15 @@ impl Http2Session {
             broken: None,
         }
     }
+}
+
+/// Appends the server's first frame.
+fn write_first(out: &mut Vec<u8>) {
+    let settings = [
+        (frame::MAX_CONCURRENT_STREAMS, MOST_STREAMS),
+        (frame::INITIAL_WINDOW_SIZE, WINDOW),
+    ];
+    frame::write_settings(out, &settings);
 }
 
 impl Session for Http2Session {
@@ -244,12 +346,10 @@ impl Http2Session {
     /// Says goodbye after a violation.
     #[cold]
     fn end(&self, broken: Violation, out: &mut Vec<u8>) -> ProtocolError {
-        if self.preface == PREFACE.len() {
-            let mut payload = self.last_stream.to_be_bytes().to_vec();
-            payload.extend_from_slice(&broken.code.0.to_be_bytes());
-            payload.extend_from_slice(broken.what.as_bytes());
-            frame::write(out, frame::GOAWAY, 0, 0, &payload);
-        }
+        let mut payload = self.last_stream.to_be_bytes().to_vec();
+        payload.extend_from_slice(&broken.code.0.to_be_bytes());
+        payload.extend_from_slice(broken.what.as_bytes());
+        frame::write(out, frame::GOAWAY, 0, 0, &payload);
         ProtocolError {
             what: broken.what.to_owned(),
         }
@@ -297,24 +397,13 @@ impl Http2Session {
         let expected = &PREFACE[self.preface..];
         let count = expected.len().min(input.len());
         if input[..count] != expected[..count] {
-            if self.preface + count > 3 || !b"PRI".starts_with(&input[..count.min(3)]) {
-                // A client of HTTP/1.1 understands this.
-                out.extend_from_slice(
-                    b"HTTP/1.1 505 HTTP Version Not Supported\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-                );
-            }
+            write_first(out);
             return violation(Code::PROTOCOL, "the client does not begin like HTTP/2");
         }
         *input = &input[count..];
         self.preface += count;
         if self.preface == PREFACE.len() {
-            frame::write_settings(
-                out,
-                &[
-                    (frame::MAX_CONCURRENT_STREAMS, MOST_STREAMS),
-                    (frame::INITIAL_WINDOW_SIZE, WINDOW),
-                ],
-            );
+            write_first(out);
             frame::write_number(out, frame::WINDOW_UPDATE, 0, WINDOW - FIRST_WINDOW);
         }
         Ok(())
@@ -493,6 +582,7 @@ impl Http2Session {
             head: form,
             bytes: 0,
             unacknowledged: 0,
+            message: MessageHead::default(),
             is_asked: false,
             is_answered: false,
             at: 0,
@@ -531,6 +621,7 @@ impl Http2Session {
         }
         self.check_known(head.stream)?;
         if let Some(stream) = self.stream(head.stream) {
+            stream.message.keep(stream.bytes, content);
             stream.bytes += content.len() as u64;
         }
         if !is_last {
@@ -581,19 +672,10 @@ impl Http2Session {
             if out.len() >= OUTPUT_LIMIT {
                 return true;
             }
-            let is_granted = stream.head.method != Method::Other;
-            let size = match stream.head.method {
-                Method::Get => self.answers.size,
-                Method::Head | Method::Other => 0,
-            };
+            let (block, size) = self.answers.to(stream);
             if !stream.is_answered {
                 stream.is_answered = true;
                 let flags = if size == 0 { frame::END_STREAM } else { 0 } | frame::END_HEADERS;
-                let block = if is_granted {
-                    &self.answers.granted
-                } else {
-                    &self.answers.refused
-                };
                 let shrinks = std::mem::take(&mut self.peer.shrinks_table);
                 let length = (block.len() + usize::from(shrinks)) as u32;
                 let head = FrameHead {
@@ -618,18 +700,17 @@ impl Http2Session {
                 if out.len() >= OUTPUT_LIMIT {
                     return true;
                 }
-                let count = count.min(TEXT_PERIOD - stream.at % TEXT_PERIOD);
-                let flags = if stream.at + count == size {
-                    frame::END_STREAM
-                } else {
-                    0
-                };
-                let from = stream.at % TEXT_PERIOD;
-                let content = &self.answers.text[from..from + count];
-                frame::write(out, frame::DATA, flags, stream.number, content);
+                let count = self.answers.write(out, stream.number, stream.at, count);
                 stream.at += count;
                 stream.window -= count as i64;
                 self.window -= count as i64;
+            }
+            if stream.at == size
+                && size > 0
+                && let Some(block) = &self.answers.trailers
+            {
+                let flags = frame::END_STREAM | frame::END_HEADERS;
+                frame::write(out, frame::HEADERS, flags, stream.number, block);
             }
             if stream.at == size {
                 self.streams.remove(at);

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
-use super::super::super::super::{Replies, WireProtocol};
+use super::super::super::super::{Replies, WireProtocol, status};
 use super::super::super::wrong::{Fault, WrongReply, wrong};
 use super::super::super::{SERVER, TEXT_PERIOD, length};
 use super::super::frame::{self, Block, Code, FrameHead, MOST, Piece, Violation};
 use super::super::hpack::{self, BlockCache, BlockForm};
+use super::super::message;
 use super::{Http2Client, MOST_IDLE_FRAMES, Phase, Shared, WINDOW};
 
 /// Maximum number of heads before the final reply's head (1xx).
@@ -23,6 +24,8 @@ struct ReplyForm {
     status: u16,
     own: bool,
     length: Option<u64>,
+    /// The status of a call of gRPC, if it has one.
+    grpc: Option<u16>,
     has_fields: bool,
     is_malformed: bool,
     /// Whether it has fields that are looked at each time.
@@ -47,6 +50,10 @@ impl BlockForm for ReplyForm {
                 let differs = self.length.is_some_and(|_| self.length != found);
                 self.is_malformed |= found.is_none() || differs;
                 self.length = found;
+            }
+            // What is not a number has the meaning of an unknown status.
+            b"grpc-status" => {
+                self.grpc = Some(length(value).map_or(u16::MAX, |status| status.min(99) as u16));
             }
             b"set-cookie" | b"location" => self.is_special = true,
             _ => {}
@@ -198,6 +205,7 @@ impl Http2Client {
             frame::SETTINGS => {
                 let before = self.peer.window;
                 self.peer.apply(payload, 0)?;
+                shared.limits = Some(self.peer.limits());
                 let change = i64::from(self.peer.window) - i64::from(before);
                 for more in self
                     .streams
@@ -321,10 +329,8 @@ impl Http2Client {
         shared.answered.push_back(at as u16);
         replies.completed += 1;
         replies.refused += 1;
-        match shared.resets.iter_mut().find(|(known, _)| *known == code) {
-            Some((_, count)) => *count += 1,
-            None => shared.resets.push((code, 1)),
-        }
+        shared.totals.add(code.status(), 0);
+        shared.totals.refuse(code.status());
         self.send_queued(shared.request_set);
     }
 
@@ -363,7 +369,7 @@ impl Http2Client {
             if form.is_malformed || form.status > 0 || !block.ends_stream {
                 return malformed("the trailers of a reply are malformed");
             }
-            return self.complete(shared, replies, at);
+            return self.complete(shared, replies, at, form.grpc);
         }
         if form.is_malformed || form.status == 0 {
             return malformed("the headers of a reply are malformed");
@@ -388,7 +394,7 @@ impl Http2Client {
             checked.rule.begin(&mut more.check);
         }
         if block.ends_stream {
-            return self.complete(shared, replies, at);
+            return self.complete(shared, replies, at, form.grpc);
         }
         Ok(())
     }
@@ -428,7 +434,7 @@ impl Http2Client {
             frame::write_number(&mut self.wire, frame::WINDOW_UPDATE, 0, more);
         }
         if head.has(frame::END_STREAM) {
-            return self.complete(shared, replies, at);
+            return self.complete(shared, replies, at, None);
         }
         let stream = &mut self.streams[at];
         stream.unacknowledged += head.length;
@@ -442,7 +448,7 @@ impl Http2Client {
     /// Checks the next bytes of a body.
     fn check(&mut self, shared: &Shared, at: usize, mut content: &[u8]) -> Result<(), WrongReply> {
         let stream = &mut self.streams[at];
-        let bytes = stream.bytes;
+        let mut bytes = stream.bytes;
         stream.bytes += content.len() as u64;
         let is_head = shared.request_set.kinds[stream.kind as usize].is_head;
         if stream.length.is_some_and(|length| stream.bytes > length)
@@ -454,6 +460,12 @@ impl Http2Client {
         if !(200..300).contains(&stream.status) {
             return Ok(());
         }
+        if shared.request_set.is_grpc
+            && let Some(more) = &mut stream.more
+        {
+            more.head.keep(bytes, content);
+            (bytes, content) = message::of_message(bytes, content);
+        }
         if let (Some(more), Some(checked)) = (
             &mut stream.more,
             self.rare.as_mut().and_then(|rare| rare.checked.as_mut()),
@@ -462,6 +474,21 @@ impl Http2Client {
         }
         if !stream.own {
             return Ok(());
+        }
+        if shared.request_set.is_grpc
+            && let Some(more) = &stream.more
+        {
+            let head = more.head.field_head();
+            let expected = head.get(bytes as usize..).unwrap_or_default();
+            let (field, text) = content.split_at(expected.len().min(content.len()));
+            if field != &expected[..field.len()] {
+                return wrong(
+                    Fault::Reply,
+                    "the head of the message's field differs".to_owned(),
+                );
+            }
+            bytes = bytes.saturating_sub(head.len() as u64);
+            content = text;
         }
         let mut from = (bytes % TEXT_PERIOD as u64) as usize;
         while !content.is_empty() {
@@ -477,12 +504,13 @@ impl Http2Client {
         Ok(())
     }
 
-    /// Counts and checks a complete reply.
+    /// Counts and checks a complete reply, of gRPC with the status `outcome`.
     fn complete(
         &mut self,
         shared: &mut Shared,
         replies: &mut Replies,
         at: usize,
+        outcome: Option<u16>,
     ) -> Result<(), WrongReply> {
         let stream = self.streams.remove(at);
         let kind = &shared.request_set.kinds[stream.kind as usize];
@@ -503,21 +531,40 @@ impl Http2Client {
         }
         shared.answered.push_back(at as u16);
         replies.completed += 1;
-        shared.totals.add(stream.status, stream.bytes);
-        if !kind.expected.contains(stream.status) {
+        let is_success = (200..300).contains(&stream.status);
+        let is_grpc = shared.request_set.is_grpc;
+        let (status, is_expected) = if is_grpc {
+            let has_own = outcome.is_some() || is_success;
+            let status = if has_own {
+                status::of_call(outcome)
+            } else {
+                stream.status
+            };
+            (status, is_success && outcome == Some(message::OK))
+        } else {
+            (stream.status, kind.expected.contains(stream.status))
+        };
+        shared.totals.add(status, stream.bytes);
+        if !is_expected {
             replies.refused += 1;
-            shared.totals.refuse(stream.status);
+            shared.totals.refuse(status);
         }
-        if (200..300).contains(&stream.status) {
+        if is_success && (is_expected || !is_grpc) {
+            let mut bytes = stream.bytes;
+            if is_grpc {
+                let head = stream.more.as_ref().map(|more| more.head);
+                head.unwrap_or_default().check(bytes)?;
+                bytes -= message::HEAD as u64;
+            }
             let expected = shared.request_set.length;
-            if let Some(length) = expected.filter(|length| *length != stream.bytes) {
-                let what = format!("the body has {} bytes instead of {length}", stream.bytes);
+            if let Some(length) = expected.filter(|length| *length != bytes) {
+                let what = format!("the body has {bytes} bytes instead of {length}");
                 return wrong(Fault::Reply, what);
             }
             let checked = self.rare.as_mut().and_then(|rare| rare.checked.as_mut());
             if let (Some(mut more), Some(checked)) = (stream.more, checked) {
                 std::mem::swap(&mut checked.check, &mut more.check);
-                checked.end(stream.kind, stream.bytes)?;
+                checked.end(stream.kind, bytes)?;
             }
         }
         self.send_queued(shared.request_set);

@@ -1,11 +1,13 @@
 use super::super::super::super::Mix;
 use super::super::super::super::{Requester as _, Statuses};
 use super::super::super::{BodyRule, HttpRequest};
+use super::super::MOST_STREAMS;
+use super::super::frame::Code;
 use super::*;
 
 /// A client that has begun `count` requests, after the server's settings; and the bytes since then.
 fn opened(settings: &Settings, count: usize, values: &[(u16, u32)]) -> (Http2Requester, Vec<u8>) {
-    let mut requester = Http2Requester::new(settings, 0);
+    let mut requester = Http2Requester::new(settings, 0, false);
     requester.begin();
     requester.advance(requester.generated().len());
     let mut wire = Vec::new();
@@ -103,7 +105,7 @@ fn requests_wait_for_a_free_stream() {
     assert_eq!(requester.room(), 2);
     requester.receive(&reply(3, "200", b"")).unwrap();
     assert_eq!(kinds(&sent(&mut requester)), [(frame::HEADERS, 5)]);
-    // A stream that the server resets counts as rejected, and makes room.
+    // A stream that the server resets counts as an unexpected reply, and makes room.
     let mut wire = Vec::new();
     frame::write_number(&mut wire, frame::RST_STREAM, 1, 7);
     let replies = requester.receive(&wire).unwrap();
@@ -111,7 +113,8 @@ fn requests_wait_for_a_free_stream() {
     assert_eq!(kinds(&sent(&mut requester)), [(frame::HEADERS, 7)]);
     let mut counts = ReplyCounts::default();
     requester.counts(&mut counts);
-    assert_eq!(counts.rejected, [("reset-refused-stream", 1)].into());
+    assert_eq!(counts.unexpected, [(Code::REFUSED.status(), 1)].into());
+    assert_eq!(counts.limits[MOST_STREAMS], 2);
 }
 
 #[test]
@@ -292,7 +295,7 @@ fn faults_have_their_kind() {
         b"\0\0\0\x06\0\0\0\0\0",
         b"x",
     ] {
-        let mut requester = Http2Requester::new(&Settings::default(), 0);
+        let mut requester = Http2Requester::new(&Settings::default(), 0, false);
         requester.begin();
         assert!(requester.receive(other).is_err());
         assert_eq!(requester.fault(), Some("not-http2"));

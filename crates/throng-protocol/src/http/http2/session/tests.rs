@@ -1,3 +1,4 @@
+use super::super::super::super::WireProtocol;
 use super::*;
 
 const NO_BODY: u8 = frame::END_STREAM | frame::END_HEADERS;
@@ -46,7 +47,7 @@ impl Outcome {
 }
 
 fn exchange<'a>(size: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    let mut session = Http2Session::new(size);
+    let mut session = Http2Session::new(size, false);
     let (mut outcome, mut sent) = (Outcome::default(), Vec::new());
     'all: for mut piece in pieces {
         while !piece.is_empty() && outcome.close == Close::No {
@@ -106,7 +107,7 @@ fn requests_are_answered() {
     frame::write(&mut wire, frame::GOAWAY, 0, 0, &[0; 8]);
     let outcome = cut_everywhere(20, &wire);
     assert_eq!((outcome.requests, outcome.close), (4, Close::Yes));
-    let answers = &Answers::new(20);
+    let answers = &Answers::new(20, false);
     let text = text()[..20].to_vec();
     let end = frame::END_STREAM;
     let expected = [
@@ -337,13 +338,14 @@ fn faults_have_their_code() {
 #[test]
 fn other_protocols_are_told() {
     let mut out = Vec::new();
-    let mut session = Http2Session::new(5);
+    let mut session = Http2Session::new(5, false);
     assert!(
         session
             .receive(b"GET / HTTP/1.1\r\n\r\n", &mut out)
             .is_err()
     );
-    assert!(out.starts_with(b"HTTP/1.1 505 "), "{}", out.escape_ascii());
+    // So that the client knows what is spoken here.
+    assert_eq!(WireProtocol::of(&out), Some(WireProtocol::Http2));
     let mut wire = PREFACE.to_vec();
     frame::write(&mut wire, frame::PING, 0, 0, &[0; 8]);
     let outcome = exchange(5, [&wire[..]]);
