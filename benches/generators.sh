@@ -2,7 +2,7 @@
 # Compares throng load with other load generators at the same work, one thread each.
 #
 #   benches/generators.sh check
-#   benches/generators.sh rates        [-t "http-nginx http echo"] [-c "50 500"] [-g "TOOL ..."]
+#   benches/generators.sh rates        [-t "http-nginx http2x32-nginx ..."] [-c "50 500"] [-g "TOOL ..."]
 #   benches/generators.sh instructions [-t "http-nginx echo"] [-c 50] [-g "TOOL ..."]
 #   benches/generators.sh both-ends    [-t "echo http"] [-c "50 2000"] [-g "throng throng/io-uring"]
 #   benches/generators.sh upload       [-c 50] [-g throng]
@@ -22,6 +22,9 @@
 # stall: response times and those of wrk2, against a server that stops for a while each second.
 # memory: the most memory that throng load takes, by the number of requests.
 #
+# Over HTTP/2 without TLS, the targets http2, http2-nginx and http2-nghttpd have 1 stream per connection;
+# http2x32, http2x32-nginx and http2x32-nghttpd have 32.
+#
 #   -c  numbers of clients       -r  rounds [7; stall 3]   -d  how long a trial lasts [2s; stall 20s]
 #   -g  generators [all that are here]                     -t  targets [all]
 #   -S  seed of the order [1]    -o  keep the trials as JSON lines in this file
@@ -34,7 +37,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,33s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,36s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 task=${1:-}
 [ $# -gt 0 ] && shift

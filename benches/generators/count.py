@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a request costs a load generator, counted: a row of a Markdown table for each.
 
-    count.py --target http-nginx|http|echo --clients N [--server MODEL] THRONG TOOL...
+    count.py --target TARGET --clients N [--server MODEL] THRONG TOOL...
 
 Each figure is the difference of a long and a short load, over the requests that the long one had
 more. Instructions in user space come from callgrind. It hides the vDSO, so reading the clock
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from processes import SERVER_CPU, allow_descriptors
 from tools import TOOLS, Work
-from trial import run_client, with_server
+from trial import protocol_of, run_client, streams_of, with_server
 
 CLOCK = re.compile(r"clock_gettime|gettimeofday")
 # Lengths of the short and the long load: requests, or seconds of tools that do not count them.
@@ -67,7 +67,8 @@ def difference(tool, arguments, lengths, before, read):
             work = Work(ports, arguments.clients, directory, arguments.throng,
                         requests=much if tool.counts else None,
                         seconds=None if tool.counts else much,
-                        protocol=arguments.target.partition("-")[0])
+                        protocol=protocol_of(arguments.target),
+                        streams=streams_of(arguments.target))
             run = run_client(tool, work, pids, before(directory))
             return run["requests"], *read(directory)
         found.append(with_server(tool, arguments.target, arguments.server, arguments.throng, use))

@@ -14,8 +14,11 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from tools import TOOLS, Work
+from trial import protocol_of, server_kind
 
 SERVERS = {"nginx": ("nginx", "Debian: nginx-light"),
+           "nginx-http2": ("nginx", "Debian: nginx-light"),
+           "nghttpd": ("nghttpd", "Debian: nghttp2-server"),
            "redis": ("redis-server", "Debian: redis-server")}
 VERSION = {"ab": "-V", "wrk": "-v", "wrk2": "-v", "hey": None, "echo_bench": None}  # else --version
 
@@ -42,7 +45,7 @@ def understands(tool, throng):
 def missing(name, target, throng):
     """Why a tool cannot be used for a target; None if it can."""
     tool = TOOLS[name]
-    server = tool.server or {"http-nginx": "nginx"}.get(target)
+    server = server_kind(tool, target)
     if name.startswith("throng"):
         flags = understands(tool, throng)
         if flags:
@@ -57,10 +60,10 @@ def missing(name, target, throng):
 
 def fits(tool, target):
     """Whether it does this work at all."""
-    protocol = target.partition("-")[0]
+    protocol = protocol_of(target)
     if protocol == "upload":
         return tool.program == "throng"
-    return tool.protocol in ("any", protocol)
+    return tool.protocol == "any" or protocol in tool.protocol.split()
 
 
 def version(name, throng):
@@ -80,7 +83,7 @@ def main():
         print("| generator | work | here | differs |")
         print("|---|---|---|---|")
         for name, tool in TOOLS.items():
-            target = "echo" if tool.protocol != "http" else "http"
+            target = "echo" if tool.protocol == "any" else tool.protocol.split()[0]
             why = missing(name, target, throng)
             here = f"unavailable: {why}" if why else version(name, throng)
             print(f"| `{name}` | {tool.protocol} | {here} | {tool.says} |")

@@ -32,7 +32,7 @@ http {{
   uwsgi_temp_path {directory}/uwsgi;
   scgi_temp_path {directory}/scgi;
   server {{
-    listen 127.0.0.1:{port} backlog=4096;
+    listen 127.0.0.1:{port} backlog=4096{http2};
     location / {{ default_type text/plain; return 200 "{body}"; }}
   }}
 }}
@@ -62,12 +62,13 @@ class Server:
 def command_of(kind, model, throng, ports, directory):
     """What starts a server of this kind; throng's models choose their port themselves."""
     port = str(ports[0])
-    if kind == "nginx":
+    if kind in ("nginx", "nginx-http2"):
         descriptors = os.sysconf("SC_OPEN_MAX")
         path = os.path.join(directory, "conf")
         with open(path, "w", encoding="ascii") as file:
             file.write(NGINX.format(directory=directory, port=port, body="x" * HTTP_BYTES,
-                                    descriptors=descriptors, connections=descriptors - 100))
+                                    descriptors=descriptors, connections=descriptors - 100,
+                                    http2=" http2" if kind == "nginx-http2" else ""))
         return ["nginx", "-e", os.path.join(directory, "errors"), "-c", path]
     if kind == "redis":
         return ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
@@ -75,7 +76,11 @@ def command_of(kind, model, throng, ports, directory):
     if kind == "neper":
         return ["tcp_rr", "-Q", str(ECHO_BYTES), "-R", str(ECHO_BYTES), "-l", "600", "--nolog",
                 "--listen-backlog", "4096", "-C", port, "-P", str(ports[1])]
-    protocol, size = {"http": ("http", HTTP_BYTES), "echo": ("echo", ECHO_BYTES),
+    if kind == "nghttpd":
+        with open(os.path.join(directory, "index.html"), "w", encoding="ascii") as file:
+            file.write("x" * HTTP_BYTES)
+        return ["nghttpd", "--no-tls", "-n1", "-d", directory, "-a", "127.0.0.1", port]
+    protocol, size = {"http": ("http", HTTP_BYTES), "http2": ("http2", HTTP_BYTES), "echo": ("echo", ECHO_BYTES),
                       "upload": ("upload", None)}[kind]
     size = ["--size", str(size)] if size else []
     return [throng, "serve", model, "--protocol", protocol, *size, "--listen", "127.0.0.1:0"]
@@ -101,12 +106,12 @@ def await_port(process, port):
 
 
 def start(kind, model, throng):
-    """Starts a server: "nginx", "redis", "neper", or throng's `model` with this protocol."""
+    """Starts a server: "nginx", "nginx-http2", "nghttpd", "redis", "neper", or throng's `model` with this protocol."""
     directory = tempfile.mkdtemp()
     ports = free_ports(2)
     command = ["taskset", "-c", str(SERVER_CPU),
                *command_of(kind, model, throng, ports, directory)]
-    announces = kind in ("http", "echo", "upload")
+    announces = kind in ("http", "http2", "echo", "upload")
     process = subprocess.Popen(command, stdout=subprocess.PIPE if announces else subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, text=True)
     server = Server(process, ports, directory)

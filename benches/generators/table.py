@@ -20,6 +20,12 @@ RESAMPLES = 10_000
 TARGETS = {
     "http-nginx": "HTTP keep-alive, one nginx worker",
     "http": "HTTP keep-alive, throng's server",
+    "http2": "HTTP/2, 1 stream, throng's server",
+    "http2x32": "HTTP/2, 32 streams, throng's server",
+    "http2-nginx": "HTTP/2, 1 stream, one nginx worker",
+    "http2x32-nginx": "HTTP/2, 32 streams, one nginx worker",
+    "http2-nghttpd": "HTTP/2, 1 stream, nghttpd",
+    "http2x32-nghttpd": "HTTP/2, 32 streams, nghttpd",
     "echo": "echo of 1000 bytes",
     "upload": "uploads of 10 MB",
 }

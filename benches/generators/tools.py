@@ -28,6 +28,7 @@ class Work:
     seconds: float | None = None
     requests: int | None = None
     protocol: str = "echo"
+    streams: int = 1  # of a connection of HTTP/2
 
     @property
     def url(self):
@@ -94,9 +95,9 @@ def throng_command(engine):
     def command(work):
         much = (["--requests", str(work.requests)] if work.requests
                 else ["--duration", f"{work.seconds}s"])
-        target = work.url if work.protocol == "http" else f"127.0.0.1:{work.ports[0]}"
+        target = work.url if work.protocol.startswith("http") else f"127.0.0.1:{work.ports[0]}"
         size = {"echo": ["--size", str(ECHO_BYTES)], "upload": ["--size", str(UPLOAD_BYTES)],
-                "http": []}[work.protocol]
+                "http": [], "http2": ["--streams", str(work.streams)]}[work.protocol]
         return [work.throng, "load", target, "--protocol", work.protocol, *size, "--threads", "1",
                 "--cpus", "1", *engine, "-c", str(work.clients), *much, "--json"]
     return command
@@ -127,6 +128,12 @@ def read_c_io_uring(text, _):
     if printed["errors"]:
         raise RuntimeError(f"errors: {printed['errors']}")
     return result(printed["verified"], printed["window"]["replies_per_s"])
+
+
+def c_http2_command(work):
+    much = ["-n", str(work.requests)] if work.requests else ["-d", str(work.seconds)]
+    return [f"{HERE}/c/load-http2", str(work.ports[0]), "-c", str(work.clients),
+            "-m", str(work.streams), *much]
 
 
 # HTTP.
@@ -164,7 +171,8 @@ def read_ab(text, _):
 def h2load_command(work):
     much = (["-n", str(work.requests)] if work.requests
             else ["-D", str(work.whole_seconds), "--warm-up-time=0"])
-    return ["h2load", "--h1", "-t1", f"-c{work.clients}", *much, work.url]
+    how = ["--h1"] if work.protocol == "http" else [f"-m{work.streams}"]
+    return ["h2load", *how, "-t1", f"-c{work.clients}", *much, work.url]
 
 
 def read_h2load(text, _):
@@ -283,8 +291,10 @@ TOOLS = {
     "throng": Tool("throng", "cargo", "any", throng_command([]), read_throng, counts=True),
     "throng/io-uring": Tool("throng", "cargo", "any", throng_command(["--engine", "io-uring"]),
                             read_throng, counts=True),
-    "c": Tool(f"{HERE}/c/load-epoll", C, "any", c_command, lambda text, _: last_json(text),
+    "c": Tool(f"{HERE}/c/load-epoll", C, "echo http", c_command, lambda text, _: last_json(text),
               counts=True),
+    "c/http2": Tool(f"{HERE}/c/load-http2", C, "http2", c_http2_command,
+                    lambda text, _: last_json(text), counts=True),
     "c/io-uring": Tool(f"{HERE}/../peers/c/load-io-uring", f"{C}; liburing-dev", "echo",
                        c_io_uring_command, read_c_io_uring, says="records no times"),
     "wrk": Tool("wrk", "Debian: wrk", "http", wrk_command("wrk", "--latency"), read_wrk),
@@ -293,7 +303,7 @@ TOOLS = {
                  says="asked for more than it can do; its times count from when each was due"),
     "ab": Tool("ab", "Debian: apache2-utils", "http", ab_command, read_ab, counts=True,
                says="HTTP/1.0; whole milliseconds"),
-    "h2load": Tool("h2load", "Debian: nghttp2-client", "http", h2load_command, read_h2load,
+    "h2load": Tool("h2load", "Debian: nghttp2-client", "http http2", h2load_command, read_h2load,
                    counts=True, says="has no percentiles"),
     "oha": Tool("oha", "cargo install --locked oha", "http", oha_command, read_oha, counts=True,
                 environment={"TOKIO_WORKER_THREADS": "1"}),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One load generator against one server, once; prints what came of it as a line of JSON.
 
-    trial.py --tool NAME --target http-nginx|http|echo|upload [--server MODEL] [--name NAME]
+    trial.py --tool NAME --target TARGET [--server MODEL] [--name NAME]
              --clients N --seconds S [--round N] THRONG
 
 The server runs on CPU 0, the generator on CPU 1, with one thread. Its CPU time is that of its whole
@@ -35,7 +35,19 @@ def server_kind(tool, target):
     """The server of a target, or the tool's own."""
     if tool.server and target == "echo":
         return tool.server
-    return {"http-nginx": "nginx"}.get(target, target)
+    protocol, _, program = target.partition("-")
+    return {"nginx": "nginx" if protocol == "http" else "nginx-http2",
+            "nghttpd": "nghttpd"}.get(program, protocol_of(target))
+
+
+def protocol_of(target):
+    """The protocol of a target, without its number of streams."""
+    return target.partition("-")[0].partition("x")[0]
+
+
+def streams_of(target):
+    """How many streams a connection of a target has: those of http2x32-nginx are 32."""
+    return int(target.partition("-")[0].partition("x")[2] or 1)
 
 
 def watch(client, servers_pids):
@@ -108,7 +120,8 @@ def main():
 
     def use(ports, pids, directory):
         work = Work(ports, arguments.clients, directory, arguments.throng,
-                    seconds=arguments.seconds, protocol=arguments.target.partition("-")[0])
+                    seconds=arguments.seconds, protocol=protocol_of(arguments.target),
+                    streams=streams_of(arguments.target))
         return run_client(tool, work, pids)
 
     try:

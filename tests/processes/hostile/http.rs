@@ -44,7 +44,7 @@ fn answering(reply: impl Into<Vec<u8>>, most: usize) -> Hostile {
     })
 }
 
-fn on_each_engine(server: &Hostile, options: &str, check: impl Fn(&Ended)) {
+pub(super) fn on_each_engine(server: &Hostile, options: &str, check: impl Fn(&Ended)) {
     for engine in engines() {
         let ended = load(server.address, &format!("{options} --engine {engine}"));
         assert!(ended.most_memory_kib < TOO_MUCH_KIB, "{ended:?}");

@@ -6,6 +6,7 @@
 
 mod connecting;
 mod http;
+mod http2;
 mod jobs;
 mod many_clients;
 mod replying;
