@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares two load generators by requests per second of their own CPU time, by alternation.
 
-    benches/alternate.py [-p http|echo] [-c CLIENTS,...] [-r ROUNDS] [--within PERCENT] [-s SECONDS]
+    benches/alternate.py [-p http|http2|echo] [--streams N] [-c CLIENTS,...] [-r ROUNDS] [--within PERCENT] [-s SECONDS]
                          [-m MODEL [-w LOOPS]] [--server THRONG] A B
 
-A and B are KIND=PROGRAM: throng, throng-io-uring, c (generators/c/load-epoll), c-io-uring (peers/c/load-io-uring, echo
+A and B are KIND=PROGRAM: throng, throng-io-uring, c (generators/c/load-epoll, load-http2), c-io-uring (peers/c/load-io-uring, echo
 only) or wrk. In each round both connect to one server of throng on CPU 0 and share CPU 1: one is stopped (SIGSTOP) while
 the other runs, 50 ms each, in random order. So whatever else the machine does meets both alike. Connecting does not
 count, except for wrk. A round in which others, or the host, used more than a tenth of a CPU is repeated;
@@ -39,7 +39,10 @@ def commands(spec, arguments, count, address, seconds):
     if kind == "c":
         parts = math.ceil(count / CLIENTS_EACH)
         shares = [count // parts + (part < count % parts) for part in range(parts)]
-        words = [program, address.rsplit(":", 1)[1], "-p", arguments.protocol, "-d", str(seconds), "-g"]
+        words = [program, address.rsplit(":", 1)[1], "-d", str(seconds), "-g"]
+        if arguments.protocol == "http2":
+            return [[*words, "-c", str(count), "-m", str(arguments.streams)]]
+        words += ["-p", arguments.protocol]
         return [[*words, "-c", str(share), "-b", f"127.0.1.{part + 1}"] for part, share in enumerate(shares)]
     if kind == "c-io-uring":
         return [[program, address.rsplit(":", 1)[1], "-c", str(count), "-d", str(seconds)]]
@@ -48,7 +51,7 @@ def commands(spec, arguments, count, address, seconds):
     engine = "io-uring" if kind == "throng-io-uring" else "epoll"
     return [[program, "load", address, "--protocol", arguments.protocol, "-c", str(count), "-d", f"{seconds}s",
              "--warm-up", "0s", "--engine", engine, "--threads", str(math.ceil(count / CLIENTS_EACH)),
-             "--first-reply-timeout", "60s", "--controlled"]]
+             "--first-reply-timeout", "60s", "--pipeline", str(arguments.streams), "--controlled"]]
 
 
 def start(words, cpu):
@@ -214,7 +217,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("a")
     parser.add_argument("b")
-    parser.add_argument("-p", dest="protocol", default="http", choices=["http", "echo"])
+    parser.add_argument("-p", dest="protocol", default="http", choices=["http", "http2", "echo"])
+    parser.add_argument("--streams", type=int, default=1, help="requests that a client has open")
     parser.add_argument("-c", dest="clients", type=lambda text: [int(one) for one in text.split(",")], default=[50])
     parser.add_argument("-r", dest="rounds", type=int, default=5)
     parser.add_argument("--within", type=float, help="half the width of the interval, in percent")

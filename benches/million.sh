@@ -2,10 +2,10 @@
 # A million clients of one load process, connected at once to one server on this machine, each
 # served: how long it takes, and what each costs both sides in memory.
 #
-#   benches/million.sh [-n CLIENTS] [-m MODEL] [-d SECONDS] [-s BYTES] [-l "LOAD FLAGS"] > table.md
+#   benches/million.sh [-n CLIENTS] [-m MODEL] [-d SECONDS] [-s BYTES] [-p PROTOCOL] [-l "LOAD FLAGS"] > table.md
 #
 # Both run in a network namespace of this script's own, so that what it sets there is gone with it.
-# All clients rest after a first verified echo; then memory is read; then all send requests for some
+# All clients rest after a first verified reply; then memory is read; then all send requests for some
 # seconds; then it is looked at again. A descriptor table holds `ulimit -Hn` descriptors at most, so
 # the server has as many loops, each with its own, as hold all clients with a twelfth to spare: the
 # kernel deals clients out by a hash, and not evenly. Kernel memory is that of the slabs that grow
@@ -23,8 +23,9 @@ model=reactors
 held=10
 size=1000
 load_flags=
+protocol=echo
 buckets=4194304
-while getopts n:m:d:s:b:l: option; do
+while getopts n:m:d:s:b:l:p: option; do
   case $option in
     n) clients=$OPTARG ;;
     m) model=$OPTARG ;;
@@ -32,6 +33,7 @@ while getopts n:m:d:s:b:l: option; do
     s) size=$OPTARG ;;
     b) buckets=$OPTARG ;;
     l) load_flags=$OPTARG ;;
+    p) protocol=$OPTARG ;;
     *) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
@@ -114,11 +116,13 @@ table=$(($(ulimit -Hn) - 32))
 loops=$((clients * 13 / 12 / table + 1))
 [ "$loops" -gt 2 ] || loops=2
 start_server "$work/server.out" "$throng" serve "$model" --own-descriptors --workers "$loops" --backlog 65535 \
-  --size "$size" --cpus 0 --listen 127.0.0.1:0 --drain 10s --json 2> "$work/server.err"
+  --protocol "$protocol" --size "$size" --cpus 0 --listen 127.0.0.1:0 --drain 10s --json 2> "$work/server.err"
 mkfifo "$work/word"
 began=$(seconds)
+sent=()
+[ "$protocol" != echo ] || sent=(--size "$size")
 # shellcheck disable=SC2086 # several flags
-"$throng" load "$address" --clients "$clients" --size "$size" --duration "${held}s" --cpus 1 \
+"$throng" load "$address" --protocol "$protocol" --clients "$clients" "${sent[@]}" --duration "${held}s" --cpus 1 \
   --controlled $load_flags < "$work/word" > "$work/events" 2> "$work/load.err" &
 load=$!
 exec 9> "$work/word"
@@ -156,7 +160,7 @@ kernel() {
 megabytes() { awk '{ printf "%.1f", $1 / 1e6 }' "$1"; }
 
 echo "$clients clients of one \`throng load\` on one \`throng serve $model\` of $loops loops" \
-  "($threads threads), echo of $size bytes:"
+  "($threads threads), $protocol of $size bytes:"
 echo
 echo "| for each client | server | load |"
 echo "|---|---:|---:|"

@@ -44,7 +44,7 @@ fn a_newcomer_finds_answers() {
             "README.md",
             "as many requests](docs/comparison.md) per CPU-second as wrk",
         ),
-        ("Does it do TLS?", "README.md", "for HTTP, HTTPS"),
+        ("Does it do TLS?", "README.md", "over TLS too"),
         (
             "What is a model?",
             "README.md",

@@ -2,7 +2,10 @@
 // has to do and nothing else, so a bound for those that do more. Each client keeps a number of
 // streams open; each reply's status and body are checked, and each response time is recorded.
 //
-//   load-http2 PORT [-c CLIENTS] [-m STREAMS] [-d SECONDS | -n REQUESTS]
+//   load-http2 PORT [-c CLIENTS] [-m STREAMS] [-d SECONDS | -n REQUESTS] [-g]
+//
+// -g: print "ready" once all are connected, and wait for a line on standard input. The CPU time in the
+// result does not include connecting.
 //
 // System calls a request: a share of recv, send and epoll_wait: all replies that one recv brings are
 // answered with the next requests in one send.
@@ -290,6 +293,14 @@ static void make_clients(const struct sockaddr_in *server, int queue)
     }
 }
 
+static void wait_for_line(void)
+{
+    puts("ready");
+    fflush(stdout);
+    for (int byte = 0; byte != '\n' && byte != EOF;)
+        byte = getchar();
+}
+
 static double cpu_seconds(void)
 {
     struct timespec time;
@@ -320,7 +331,8 @@ static double run(int queue, double seconds)
 int main(int argc, char **argv)
 {
     double seconds = 10;
-    for (int option; (option = getopt(argc, argv, "c:m:d:n:")) != -1;) {
+    bool waits = false;
+    for (int option; (option = getopt(argc, argv, "c:m:d:n:g")) != -1;) {
         if (option == 'c')
             count = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 'm')
@@ -329,11 +341,14 @@ int main(int argc, char **argv)
             seconds = strtod(optarg, NULL);
         else if (option == 'n')
             most_requests = strtoull(optarg, NULL, 10), seconds = 600;
+        else if (option == 'g')
+            waits = true;
     }
     unsigned long port = optind == argc - 1 ? strtoul(argv[optind], NULL, 10) : 0;
     if (port == 0 || port > 65535 || count == 0 || count > MOST_CLIENTS || streams == 0 ||
         streams > MOST_STREAMS || !(seconds > 0)) {
-        fprintf(stderr, "usage: %s PORT [-c CLIENTS] [-m STREAMS] [-d SECONDS | -n REQUESTS]\n", argv[0]);
+        fprintf(stderr, "usage: %s PORT [-c CLIENTS] [-m STREAMS] [-d SECONDS | -n REQUESTS] [-g]\n",
+                argv[0]);
         return 2;
     }
     struct rlimit limit;
@@ -349,6 +364,8 @@ int main(int argc, char **argv)
     if (queue < 0)
         die("epoll");
     make_clients(&server, queue);
+    if (waits)
+        wait_for_line();
     double cpu = cpu_seconds(), took = run(queue, seconds);
     printf("{\"requests\":%lu,\"rate_per_s\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"cpu_s\":%.6f}\n",
            (unsigned long)replies, (double)replies / took, percentile_us(0.5), percentile_us(0.99),

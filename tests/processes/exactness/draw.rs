@@ -37,9 +37,10 @@ impl fmt::Display for Drawn {
 impl Drawn {
     /// Size of the requests of another load on the same server.
     pub(crate) fn size_of_requests(&self) -> Vec<String> {
-        match self.protocol {
-            "factorial" => Vec::new(),
-            _ => vec!["--size".to_owned(), self.size.to_string()],
+        if has_size(self.protocol) {
+            vec!["--size".to_owned(), self.size.to_string()]
+        } else {
+            Vec::new()
         }
     }
 
@@ -85,7 +86,7 @@ impl Drawn {
         if declines {
             serve.extend(words(&format!("--max-upload {size}")));
             load.extend(words(&format!("--size {size}:2,{}:1", size * 3 + 1)));
-        } else if !["http", "factorial"].contains(&protocol) {
+        } else if has_size(protocol) {
             load.extend(words(&format!("--size {size}")));
         }
         load.extend(shape(random, protocol, clients <= few, size, declines));
@@ -108,6 +109,13 @@ impl Drawn {
             seed: random.u64(..),
         }
     }
+}
+
+/// Whether its requests have a size to choose.
+fn has_size(protocol: &str) -> bool {
+    let mut all = PROTOCOLS.iter();
+    let found = all.find(|known| known.name() == protocol);
+    found.is_some_and(|found| found.size(1) != found.size(2))
 }
 
 fn random_protocol(random: &mut Rng) -> &'static str {

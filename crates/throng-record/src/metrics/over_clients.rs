@@ -245,18 +245,20 @@ fn established_at_limit(found: &LimitResult, trials: &[&Trial]) -> Result<Bounde
     Ok(reach)
 }
 
-/// Checks that a search ended with a result.
+/// Checks that a search ended with a result. One that ran out of tries or time has one if it knows both bounds.
 fn check_ending(found: &LimitResult) -> Result<(), String> {
+    let is_bounded = found.passed.is_some() && found.failed.is_some();
     match found.ending {
+        SearchEnding::OutOfTries | SearchEnding::OutOfTime if is_bounded => Ok(()),
         SearchEnding::Found
         | SearchEnding::Between
         | SearchEnding::AtLeast
         | SearchEnding::Nothing => Ok(()),
         SearchEnding::OutOfTries => {
-            Err("it ran out of tries before the limit was certain".to_owned())
+            Err("it ran out of tries before both bounds were known".to_owned())
         }
         SearchEnding::OutOfTime => {
-            Err("it ran out of time before the limit was certain".to_owned())
+            Err("it ran out of time before both bounds were known".to_owned())
         }
         SearchEnding::Interrupted => Err("the search was interrupted".to_owned()),
         SearchEnding::Failed => Err(format!("the search failed: {}", found.failure)),

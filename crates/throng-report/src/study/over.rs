@@ -74,10 +74,16 @@ fn a_limit_lies_between_what_held_and_what_broke() {
 fn a_search_that_came_to_no_end_says_nothing() {
     let (run, _) = fixture::searched();
     let mut found = run.limit.unwrap().found.remove(0);
-    for ending in [SearchEnding::OutOfTime, SearchEnding::Interrupted] {
-        found.ending = ending;
-        assert!(reach_of_search("limit", &found, &[]).is_err());
-    }
+    found.ending = SearchEnding::Interrupted;
+    assert!(reach_of_search("limit", &found, &[]).is_err());
+    // Out of time, it still has the bounds that it knows.
+    found.ending = SearchEnding::OutOfTime;
+    let bounded = reach_of_search("limit", &found, &[]).unwrap();
+    assert_eq!(bounded.low, found.passed.unwrap().value as f64);
+    assert_eq!(bounded.high, found.failed.unwrap().value as f64 - 1.0);
+    let failed = found.failed.take();
+    assert!(reach_of_search("limit", &found, &[]).is_err());
+    found.failed = failed;
     found.ending = SearchEnding::Found;
     let why = reach_of_search("established_at_limit", &found, &[]).unwrap_err();
     assert!(why.contains("established"), "{why}");

@@ -65,10 +65,10 @@ impl<T: Transport> IoUring<T> {
         error: Option<Errno>,
     ) {
         let link = &mut self.links[slot];
-        let is_now = link.turn == turn && !link.is_closing();
+        let is_now = link.turn == turn && !link.is_closing() && link.socket.is_some();
         let has_rest = end < buffer.len();
         let may_wait = matches!(error, None | Some(Errno::AGAIN | Errno::INTR));
-        if link.socket.is_some() && is_now && has_rest && may_wait {
+        if is_now && has_rest && may_wait {
             link.sending.notify();
             let send = Send {
                 name: slot as u32,

@@ -179,7 +179,7 @@ fn sentences_have_the_numbers() {
 #[test]
 fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
     use ClaimVerdict::{No, NotMeasured, Yes};
-    use throng_record::SearchEnding::{Between, Found, OutOfTime};
+    use throng_record::SearchEnding::{Between, Found, Interrupted};
     let found = |failed_at: Option<u64>, ending| {
         move |run: &mut Run, trials: &mut Vec<Trial>| {
             (*run, *trials) = fixture::searched();
@@ -249,7 +249,7 @@ fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
         (
             r#"metric = "limit", servers = ["epoll"], relation = "lowest""#,
             None,
-            OutOfTime,
+            Interrupted,
             NotMeasured,
         ),
     ] {
