@@ -73,7 +73,7 @@ struct Http2Client {
     phase: Phase,
     fault: Fault,
     /// Open streams, oldest first.
-    streams: Vec<Stream>,
+    streams: VecDeque<Stream>,
     decoder: Decoder,
     peer: PeerSettings,
     /// How much the server lets this half send.
@@ -161,7 +161,7 @@ impl Http2Requesters {
                 idle_frames: 0,
                 phase: Phase::New,
                 fault: Fault::default(),
-                streams: Vec::new(),
+                streams: VecDeque::new(),
                 decoder: Decoder::default(),
                 peer: PeerSettings::default(),
                 window: FIRST_WINDOW,
@@ -276,7 +276,7 @@ impl Http2Client {
                 head: MessageHead::default(),
             })
         });
-        self.streams.push(Stream {
+        self.streams.push_back(Stream {
             number,
             kind,
             bytes: 0,

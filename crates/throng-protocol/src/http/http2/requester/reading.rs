@@ -512,7 +512,9 @@ impl Http2Client {
         at: usize,
         outcome: Option<u16>,
     ) -> Result<(), WrongReply> {
-        let stream = self.streams.remove(at);
+        let Some(stream) = self.streams.remove(at) else {
+            return Ok(()); // the caller has found it
+        };
         let kind = &shared.request_set.kinds[stream.kind as usize];
         self.idle_frames = 0;
         if stream.has_unsent() {
