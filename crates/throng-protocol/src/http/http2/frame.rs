@@ -250,10 +250,14 @@ pub(super) enum Piece<'a> {
 
 /// Reads frames from bytes that arrive in any pieces.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct Frames(Option<Box<CutFrame>>);
+
+/// A frame of which more is to come.
+#[derive(Debug)]
+enum CutFrame {
     /// The received part of a frame other than DATA, or of any head.
-    part: Vec<u8>,
-    data: Option<DataFrame>,
+    Part(Vec<u8>),
+    Data(DataFrame),
 }
 
 /// A DATA frame of which more is to come.
@@ -269,7 +273,7 @@ struct DataFrame {
 impl Frames {
     /// Whether part of a frame was received.
     pub(super) fn is_within_frame(&self) -> bool {
-        self.data.is_some() || !self.part.is_empty()
+        self.0.is_some()
     }
 
     /// Takes the next piece from the front of `input`; `None` if more bytes are needed.
@@ -278,30 +282,46 @@ impl Frames {
         &mut self,
         input: &mut &'a [u8],
     ) -> Result<Option<Piece<'a>>, Violation> {
-        if let Some(data) = self.data.take() {
-            return self.data(data, input).map(Some);
+        if let Some(cut) = self.0.take() {
+            return match *cut {
+                CutFrame::Data(data) => self.data(data, input).map(Some),
+                CutFrame::Part(part) => self.next_in_parts(part, input),
+            };
         }
-        if self.part.is_empty()
-            && let Some(bytes) = input.first_chunk()
-        {
+        if let Some(bytes) = input.first_chunk() {
             let head = FrameHead::read(*bytes);
             let end = HEAD + head.length as usize;
-            if head.length <= MOST_PAYLOAD && head.kind != DATA && input.len() >= end {
-                let payload = Cow::Borrowed(&input[HEAD..end]);
+            let is_padded = head.kind == DATA && head.has(PADDED);
+            if head.length <= MOST_PAYLOAD && !is_padded && input.len() >= end {
+                let payload = &input[HEAD..end];
                 *input = &input[end..];
-                return Ok(Some(Piece::Frame { head, payload }));
+                return Ok(Some(if head.kind == DATA {
+                    Piece::Data {
+                        head,
+                        content: payload,
+                        is_last: true,
+                    }
+                } else {
+                    let payload = Cow::Borrowed(payload);
+                    Piece::Frame { head, payload }
+                }));
             }
         }
-        self.next_in_parts(input)
+        self.next_in_parts(Vec::new(), input)
     }
 
-    fn next_in_parts<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, Violation> {
-        self.collect(input, HEAD);
+    fn next_in_parts<'a>(
+        &mut self,
+        mut part: Vec<u8>,
+        input: &mut &'a [u8],
+    ) -> Result<Option<Piece<'a>>, Violation> {
+        collect(&mut part, input, HEAD);
         // The first byte of a length is 0 in every frame of a permitted size.
-        if self.part.first().is_some_and(|byte| *byte > 0) {
+        if part.first().is_some_and(|byte| *byte > 0) {
             return violation(Code::FRAME_SIZE, "a frame is larger than 16,384 bytes");
         }
-        let Some(bytes) = self.part.first_chunk() else {
+        let Some(bytes) = part.first_chunk() else {
+            self.0 = Some(Box::new(CutFrame::Part(part)));
             return Ok(None);
         };
         let head = FrameHead::read(*bytes);
@@ -309,7 +329,6 @@ impl Frames {
             return violation(Code::FRAME_SIZE, "a frame is larger than 16,384 bytes");
         }
         if head.kind == DATA {
-            self.part.clear();
             let is_padded = head.has(PADDED);
             if is_padded && head.length == 0 {
                 return violation(Code::FRAME_SIZE, "a padded frame is empty");
@@ -320,30 +339,22 @@ impl Frames {
                 padding: if is_padded { None } else { Some(0) },
             };
             if data.left > 0 && input.is_empty() {
-                self.data = Some(data);
+                self.0 = Some(Box::new(CutFrame::Data(data)));
                 return Ok(None);
             }
             return self.data(data, input).map(Some);
         }
         let end = HEAD + head.length as usize;
-        self.collect(input, end);
-        if self.part.len() < end {
+        collect(&mut part, input, end);
+        if part.len() < end {
+            self.0 = Some(Box::new(CutFrame::Part(part)));
             return Ok(None);
         }
-        let mut payload = std::mem::take(&mut self.part);
-        payload.drain(..HEAD);
+        part.drain(..HEAD);
         Ok(Some(Piece::Frame {
             head,
-            payload: Cow::Owned(payload),
+            payload: Cow::Owned(part),
         }))
-    }
-
-    /// Moves bytes from the input to the part, until that has `length` bytes.
-    fn collect(&mut self, input: &mut &[u8], length: usize) {
-        let missing = length.saturating_sub(self.part.len());
-        let (piece, rest) = input.split_at(missing.min(input.len()));
-        self.part.extend_from_slice(piece);
-        *input = rest;
     }
 
     /// The next piece of a DATA frame.
@@ -364,7 +375,7 @@ impl Frames {
                 padding
             }
             (None, None) => {
-                self.data = Some(data);
+                self.0 = Some(Box::new(CutFrame::Data(data)));
                 return Ok(Piece::Data {
                     head: data.head,
                     content: &[],
@@ -381,7 +392,7 @@ impl Frames {
         data.padding = Some(padding.min(data.left));
         let is_last = data.left == 0;
         if !is_last {
-            self.data = Some(data);
+            self.0 = Some(Box::new(CutFrame::Data(data)));
         }
         Ok(Piece::Data {
             head: data.head,
@@ -389,6 +400,14 @@ impl Frames {
             is_last,
         })
     }
+}
+
+/// Moves bytes from the input to the part, until that has `length` bytes.
+fn collect(part: &mut Vec<u8>, input: &mut &[u8], length: usize) {
+    let missing = length.saturating_sub(part.len());
+    let (piece, rest) = input.split_at(missing.min(input.len()));
+    part.extend_from_slice(piece);
+    *input = rest;
 }
 
 /// A header block that continues in further frames.

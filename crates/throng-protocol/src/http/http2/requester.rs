@@ -3,6 +3,7 @@
 mod reading;
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use super::super::super::mix::following;
@@ -61,9 +62,8 @@ enum Phase {
 }
 
 struct Http2Client {
-    /// Bytes to send, and how many of them were sent.
-    wire: Vec<u8>,
-    sent: u32,
+    /// What an idle client does without.
+    busy: Option<Box<Busy>>,
     /// The next request to send, in the order.
     next: u32,
     next_stream: u32,
@@ -72,8 +72,6 @@ struct Http2Client {
     idle_frames: u16,
     phase: Phase,
     fault: Fault,
-    /// Open streams, oldest first.
-    streams: VecDeque<Stream>,
     decoder: Decoder,
     peer: PeerSettings,
     /// How much the server lets this half send.
@@ -82,6 +80,36 @@ struct Http2Client {
     received: u32,
     frames: Frames,
     rare: Option<Box<RareState>>,
+}
+
+/// What a client needs while it sends, or waits for replies.
+#[derive(Default)]
+struct Busy {
+    /// Bytes to send, and how many of them were sent.
+    wire: Vec<u8>,
+    sent: u32,
+    /// Open streams, oldest first.
+    streams: VecDeque<Stream>,
+}
+
+impl Busy {
+    fn unsent(&self) -> &[u8] {
+        &self.wire[self.sent as usize..]
+    }
+}
+
+/// Maximum number of unused states to keep for clients that are busy next.
+const MOST_SPARE: usize = 64;
+
+thread_local! {
+    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
+    static SPARE: RefCell<Vec<Box<Busy>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The state of a busy client.
+#[inline]
+fn busy(state: &mut Option<Box<Busy>>) -> &mut Busy {
+    state.get_or_insert_with(|| SPARE.with_borrow_mut(Vec::pop).unwrap_or_default())
 }
 
 /// State for the few clients that need it.
@@ -153,15 +181,13 @@ impl Http2Requesters {
                 block: None,
             };
             Http2Client {
-                wire: Vec::new(),
-                sent: 0,
+                busy: None,
                 next: request_set.first(client) as u32,
                 next_stream: 1,
                 queued: 0,
                 idle_frames: 0,
                 phase: Phase::New,
                 fault: Fault::default(),
-                streams: VecDeque::new(),
                 decoder: Decoder::default(),
                 peer: PeerSettings::default(),
                 window: FIRST_WINDOW,
@@ -192,18 +218,32 @@ impl Http2Client {
     /// Sends the preface, with room for long replies.
     fn open(&mut self) {
         self.phase = Phase::Opening;
-        self.wire.extend_from_slice(PREFACE);
+        let wire = &mut busy(&mut self.busy).wire;
+        wire.extend_from_slice(PREFACE);
         let settings = [
             (frame::ENABLE_PUSH, 0),
             (frame::INITIAL_WINDOW_SIZE, WINDOW),
         ];
-        frame::write_settings(&mut self.wire, &settings);
-        frame::write_number(
-            &mut self.wire,
-            frame::WINDOW_UPDATE,
-            0,
-            WINDOW - FIRST_WINDOW,
-        );
+        frame::write_settings(wire, &settings);
+        frame::write_number(wire, frame::WINDOW_UPDATE, 0, WINDOW - FIRST_WINDOW);
+    }
+
+    /// Number of open streams.
+    fn open_streams(&self) -> u32 {
+        let streams = self.busy.as_ref().map(|busy| busy.streams.len());
+        streams.unwrap_or(0) as u32
+    }
+
+    /// Gives back what an idle client does without.
+    fn settle(&mut self) {
+        let is_idle = |busy: &mut Box<Busy>| busy.wire.is_empty() && busy.streams.is_empty();
+        if let Some(spare) = self.busy.take_if(is_idle) {
+            SPARE.with_borrow_mut(|spares| {
+                if spares.len() < MOST_SPARE {
+                    spares.push(spare);
+                }
+            });
+        }
     }
 
     /// Number of requests that may be open.
@@ -218,7 +258,7 @@ impl Http2Client {
     fn send_queued(&mut self, request_set: &'static RequestSet) {
         while self.queued > 0
             && self.phase == Phase::Open
-            && (self.streams.len() as u32) < self.peer.most_streams
+            && self.open_streams() < self.peer.most_streams
         {
             if self.next_stream > MOST {
                 self.phase = Phase::Leaving; // a new connection has new numbers
@@ -234,22 +274,23 @@ impl Http2Client {
         self.next = following(self.next as usize, request_set.order.len()) as u32;
         self.next_stream += 2;
         self.queued -= 1;
-        let start = self.wire.len();
-        self.wire.extend_from_slice(&[0; frame::HEAD]);
         let shrinks = std::mem::take(&mut self.peer.shrinks_table);
-        self.wire.extend(shrinks.then_some(hpack::NO_TABLE));
         let mut none = Variable::default();
         let variable = self
             .rare
             .as_mut()
             .map_or(&mut none, |rare| &mut rare.variable);
-        let body = request_set.kinds[kind as usize].write(variable, &mut self.wire);
+        let Busy { wire, streams, .. } = busy(&mut self.busy);
+        let start = wire.len();
+        wire.extend_from_slice(&[0; frame::HEAD]);
+        wire.extend(shrinks.then_some(hpack::NO_TABLE));
+        let body = request_set.kinds[kind as usize].write(variable, wire);
         let flags = if body.is_empty() {
             frame::END_STREAM
         } else {
             0
         };
-        let length = self.wire.len() - start - frame::HEAD;
+        let length = wire.len() - start - frame::HEAD;
         if length <= frame::MOST_PAYLOAD as usize {
             let head = frame::FrameHead {
                 length: length as u32,
@@ -257,11 +298,11 @@ impl Http2Client {
                 flags: flags | frame::END_HEADERS,
                 stream: number,
             };
-            self.wire[start..start + frame::HEAD].copy_from_slice(&head.bytes());
+            wire[start..start + frame::HEAD].copy_from_slice(&head.bytes());
         } else {
-            let block = self.wire.split_off(start + frame::HEAD);
-            self.wire.truncate(start);
-            frame::write_block(&mut self.wire, flags, number, &block);
+            let block = wire.split_off(start + frame::HEAD);
+            wire.truncate(start);
+            frame::write_block(wire, flags, number, &block);
         }
         let is_checked = self
             .rare
@@ -276,7 +317,7 @@ impl Http2Client {
                 head: MessageHead::default(),
             })
         });
-        self.streams.push_back(Stream {
+        streams.push_back(Stream {
             number,
             kind,
             bytes: 0,
@@ -295,12 +336,19 @@ impl Http2Client {
     /// Sends request bodies as far as the windows permit.
     fn send_bodies(&mut self) {
         let most = self.peer.most_payload.min(frame::MOST_PAYLOAD);
-        for stream in &mut self.streams {
+        let Some(busy) = &mut self.busy else {
+            return;
+        };
+        let Busy {
+            wire,
+            sent,
+            streams,
+        } = &mut **busy;
+        for stream in streams {
             let Some(more) = &mut stream.more else {
                 continue;
             };
-            while more.at < more.body.len() && self.wire.len() - (self.sent as usize) < MOST_WAITING
-            {
+            while more.at < more.body.len() && wire.len() - (*sent as usize) < MOST_WAITING {
                 let window = more.window.min(self.window.into()).min(most.into());
                 let count = usize::try_from(window)
                     .unwrap_or(0)
@@ -311,7 +359,7 @@ impl Http2Client {
                 let is_end = more.at + count == more.body.len();
                 let flags = if is_end { frame::END_STREAM } else { 0 };
                 let content = &more.body[more.at..more.at + count];
-                frame::write(&mut self.wire, frame::DATA, flags, stream.number, content);
+                frame::write(wire, frame::DATA, flags, stream.number, content);
                 more.at += count;
                 more.window -= count as i64;
                 self.window -= count as u32;
@@ -323,9 +371,8 @@ impl Http2Client {
     /// The connection has ended: later requests are sent over a new one.
     fn reset(&mut self) {
         self.phase = Phase::New;
-        self.wire = Vec::new();
-        self.streams.clear();
-        (self.sent, self.queued, self.idle_frames) = (0, 0, 0);
+        self.busy = None;
+        (self.queued, self.idle_frames) = (0, 0);
         self.next_stream = 1;
         self.decoder = Decoder::default();
         self.peer = PeerSettings::default();
@@ -360,18 +407,20 @@ impl Requesters for Http2Requesters {
     }
 
     fn generated(&self, client: usize) -> &[u8] {
-        let client = &self.clients[client];
-        &client.wire[client.sent as usize..]
+        let busy = self.clients[client].busy.as_ref();
+        busy.map_or(&[], |busy| busy.unsent())
     }
 
     fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
         let client = &mut self.clients[client];
-        client.sent += count as u32;
-        if client.sent as usize >= client.wire.len() {
-            client.wire.clear();
-            client.wire.shrink_to(BUFFER_LIMIT);
-            client.sent = 0;
+        let busy = busy(&mut client.busy);
+        busy.sent += count as u32;
+        if busy.sent as usize >= busy.wire.len() {
+            busy.wire.clear();
+            busy.wire.shrink_to(BUFFER_LIMIT);
+            busy.sent = 0;
             client.send_bodies();
+            client.settle();
         }
         &[]
     }
@@ -384,6 +433,7 @@ impl Requesters for Http2Requesters {
         self.shared.answered.clear();
         let client = &mut self.clients[client];
         let read = client.read(&mut self.shared, input);
+        client.settle();
         read.map_err(|wrong| client.error(wrong))
     }
 
@@ -399,7 +449,11 @@ impl Requesters for Http2Requesters {
         // GOAWAY without an error: no stream of the server was processed.
         const GOODBYE: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
         let client = &mut self.clients[client];
-        if client.phase != Phase::Open || !client.wire.is_empty() {
+        let is_sending = client
+            .busy
+            .as_ref()
+            .is_some_and(|busy| !busy.wire.is_empty());
+        if client.phase != Phase::Open || is_sending {
             return &[];
         }
         client.phase = Phase::Closing;

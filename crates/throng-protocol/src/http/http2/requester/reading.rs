@@ -9,7 +9,7 @@ use super::super::super::{SERVER, TEXT_PERIOD, length};
 use super::super::frame::{self, Block, Code, FrameHead, MOST, Piece, Violation};
 use super::super::hpack::{self, BlockCache, BlockForm};
 use super::super::message;
-use super::{Http2Client, MOST_IDLE_FRAMES, Phase, Shared, WINDOW};
+use super::{Http2Client, MOST_IDLE_FRAMES, Phase, Shared, Stream, WINDOW, busy};
 
 /// Maximum number of heads before the final reply's head (1xx).
 const MOST_INTERIM: u8 = 64;
@@ -145,7 +145,7 @@ impl Http2Client {
                     }
                 }
             }
-            if self.phase == Phase::Leaving && self.streams.is_empty() {
+            if self.phase == Phase::Leaving && self.open_streams() == 0 {
                 replies.close = true;
                 self.reset();
                 self.phase = Phase::Closing;
@@ -157,7 +157,7 @@ impl Http2Client {
     /// Called when the server sends no more.
     pub(super) fn end(&mut self) -> Result<Replies, WrongReply> {
         let is_within =
-            self.frames.is_within_frame() || self.streams.iter().any(|stream| stream.status > 0);
+            self.frames.is_within_frame() || self.streams().any(|stream| stream.status > 0);
         if is_within && self.phase != Phase::Closing {
             let what = "the connection ended within a reply".to_owned();
             return wrong(Fault::Cut, what);
@@ -207,17 +207,20 @@ impl Http2Client {
                 self.peer.apply(payload, 0)?;
                 shared.limits = Some(self.peer.limits());
                 let change = i64::from(self.peer.window) - i64::from(before);
-                for more in self
-                    .streams
-                    .iter_mut()
-                    .filter_map(|stream| stream.more.as_mut())
-                {
+                let streams = self.busy.iter_mut().flat_map(|busy| &mut busy.streams);
+                for more in streams.filter_map(|stream| stream.more.as_mut()) {
                     more.window += change;
                     if more.window > MOST.into() {
                         return wrong(Fault::FlowControl, "a window is above 2^31 - 1".to_owned());
                     }
                 }
-                frame::write(&mut self.wire, frame::SETTINGS, frame::ACK, 0, &[]);
+                frame::write(
+                    &mut busy(&mut self.busy).wire,
+                    frame::SETTINGS,
+                    frame::ACK,
+                    0,
+                    &[],
+                );
                 if self.phase == Phase::Opening {
                     self.phase = Phase::Open;
                 }
@@ -229,7 +232,13 @@ impl Http2Client {
             }
             frame::PING if payload.len() != 8 => return broken("PING does not have 8 bytes"),
             frame::PING if head.has(frame::ACK) => {}
-            frame::PING => frame::write(&mut self.wire, frame::PING, frame::ACK, 0, payload),
+            frame::PING => frame::write(
+                &mut busy(&mut self.busy).wire,
+                frame::PING,
+                frame::ACK,
+                0,
+                payload,
+            ),
             frame::GOAWAY => return self.leave(payload),
             frame::WINDOW_UPDATE => self.widen(head.stream, payload)?,
             frame::CONTINUATION => return broken("CONTINUATION is outside a header block"),
@@ -257,10 +266,13 @@ impl Http2Client {
         Ok(())
     }
 
+    fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.busy.iter().flat_map(|busy| &busy.streams)
+    }
+
     /// The position of a stream among the open ones.
     fn place(&self, stream: u32) -> Option<usize> {
-        let mut streams = self.streams.iter();
-        streams.position(|open| open.number == stream)
+        self.streams().position(|open| open.number == stream)
     }
 
     /// The server takes no further requests.
@@ -283,7 +295,9 @@ impl Http2Client {
         }
         self.phase = Phase::Leaving;
         // Later requests get no reply.
-        self.streams.retain(|stream| stream.number <= last);
+        busy(&mut self.busy)
+            .streams
+            .retain(|stream| stream.number <= last);
         Ok(())
     }
 
@@ -302,7 +316,8 @@ impl Http2Client {
         } else {
             self.check_known(number)?;
             let place = self.place(number);
-            if let Some(state) = place.and_then(|at| self.streams[at].more.as_mut()) {
+            if let Some(state) = place.and_then(|at| busy(&mut self.busy).streams[at].more.as_mut())
+            {
                 state.window += i64::from(more);
                 if state.window > MOST.into() {
                     return too_wide();
@@ -325,7 +340,7 @@ impl Http2Client {
         let Some(at) = self.place(number) else {
             return; // after its reply
         };
-        self.streams.remove(at);
+        busy(&mut self.busy).streams.remove(at);
         shared.answered.push_back(at as u16);
         replies.completed += 1;
         replies.refused += 1;
@@ -362,7 +377,7 @@ impl Http2Client {
         let Some(at) = self.place(block.stream) else {
             return wrong(Fault::Extra, "headers came after a reply".to_owned());
         };
-        let stream = &mut self.streams[at];
+        let stream = &mut busy(&mut self.busy).streams[at];
         let malformed = |what: &str| wrong(Fault::Headers, what.to_owned());
         if stream.status > 0 {
             // Trailers.
@@ -415,7 +430,7 @@ impl Http2Client {
                 "part of a body came after its reply".to_owned(),
             );
         };
-        if self.streams[at].status == 0 {
+        if busy(&mut self.busy).streams[at].status == 0 {
             return wrong(
                 Fault::Frame,
                 "part of a body came before the headers".to_owned(),
@@ -431,23 +446,33 @@ impl Http2Client {
         self.received += head.length;
         if self.received >= WINDOW / 2 {
             let more = std::mem::take(&mut self.received);
-            frame::write_number(&mut self.wire, frame::WINDOW_UPDATE, 0, more);
+            frame::write_number(
+                &mut busy(&mut self.busy).wire,
+                frame::WINDOW_UPDATE,
+                0,
+                more,
+            );
         }
         if head.has(frame::END_STREAM) {
             return self.complete(shared, replies, at, None);
         }
-        let stream = &mut self.streams[at];
+        let stream = &mut busy(&mut self.busy).streams[at];
         stream.unacknowledged += head.length;
         if stream.unacknowledged >= WINDOW / 2 {
             let more = std::mem::take(&mut stream.unacknowledged);
-            frame::write_number(&mut self.wire, frame::WINDOW_UPDATE, head.stream, more);
+            frame::write_number(
+                &mut busy(&mut self.busy).wire,
+                frame::WINDOW_UPDATE,
+                head.stream,
+                more,
+            );
         }
         Ok(())
     }
 
     /// Checks the next bytes of a body.
     fn check(&mut self, shared: &Shared, at: usize, mut content: &[u8]) -> Result<(), WrongReply> {
-        let stream = &mut self.streams[at];
+        let stream = &mut busy(&mut self.busy).streams[at];
         let mut bytes = stream.bytes;
         stream.bytes += content.len() as u64;
         let is_head = shared.request_set.kinds[stream.kind as usize].is_head;
@@ -512,7 +537,7 @@ impl Http2Client {
         at: usize,
         outcome: Option<u16>,
     ) -> Result<(), WrongReply> {
-        let Some(stream) = self.streams.remove(at) else {
+        let Some(stream) = busy(&mut self.busy).streams.remove(at) else {
             return Ok(()); // the caller has found it
         };
         let kind = &shared.request_set.kinds[stream.kind as usize];
@@ -520,7 +545,7 @@ impl Http2Client {
         if stream.has_unsent() {
             // The server needs no more of the request.
             frame::write_number(
-                &mut self.wire,
+                &mut busy(&mut self.busy).wire,
                 frame::RST_STREAM,
                 stream.number,
                 Code::CANCEL.0,

@@ -84,11 +84,11 @@ fn replies_come_in_any_order() {
     for byte in wire.chunks(1) {
         let replies = requester.receive(byte).unwrap();
         if replies.completed == 1 {
-            let is_first = requester.0.clients[0].streams.len() == 1;
+            let is_first = requester.0.clients[0].open_streams() == 1;
             assert_eq!(requester.answered(), u16::from(is_first));
         }
     }
-    assert!(requester.0.clients[0].streams.is_empty());
+    assert_eq!(requester.0.clients[0].open_streams(), 0);
     let mut counts = ReplyCounts::default();
     requester.counts(&mut counts);
     assert_eq!(counts.statuses, [(200, 3), (404, 1)].into());
@@ -307,4 +307,19 @@ fn faults_have_their_kind() {
     };
     let (mut requester, _) = opened(&settings, 1, &[]);
     assert_eq!(requester.receive(&reply(1, "200", b"")).unwrap().refused, 1);
+}
+
+/// A million clients fit into memory, whatever they did before.
+#[test]
+fn an_idle_client_is_small() {
+    assert!(
+        size_of::<Http2Client>() <= 96,
+        "{}",
+        size_of::<Http2Client>()
+    );
+    let (mut requester, _) = opened(&Settings::default(), 2, &[]);
+    let wire = [reply(1, "200", b"x"), reply(3, "200", b"x")].concat();
+    requester.receive(&wire).unwrap();
+    let client = &requester.0.clients[0];
+    assert!(client.busy.is_none() && client.rare.is_none());
 }
