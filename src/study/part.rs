@@ -136,9 +136,9 @@ pub struct Part {
     /// The variant for publication, if the file has one.
     #[serde(skip)]
     pub(super) full: Option<Box<Part>>,
-    /// The settings that were scaled down, as text.
+    /// The settings that were scaled down: "1 instead of 7" by name.
     #[serde(skip)]
-    pub scaled: Vec<String>,
+    pub scaled: BTreeMap<String, String>,
 }
 
 /// A model that is left out.

@@ -3,6 +3,7 @@
 //! A factor scales everything that takes time or space. A quick look keeps those of the study's numbers of clients
 //! that are small.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -298,7 +299,7 @@ fn sizes(sizes: &Sizes, factor: f64) -> Option<Sizes> {
 }
 
 /// The differences of a part from what was written, as text.
-fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
+fn differences(whole_part: &Part, part: &Part) -> BTreeMap<String, String> {
     let list = |clients: &[u32]| {
         let numbers: Vec<String> = clients.iter().map(|n| whole(f64::from(*n))).collect();
         numbers.join("; ")
@@ -335,8 +336,10 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
     all.into_iter()
         .filter(|(_, then, now)| then != now)
         // A search repeats each side as often as --confirm specifies.
-        .filter(|(what, ..)| !(now.is_search() && what.ends_with("runs")))
-        .map(|(what, then, now)| format!("{what} {now} instead of {then}"))
+        .filter(|(what, ..)| {
+            !now.is_search() || !["runs", "profiled-runs"].contains(&what.as_str())
+        })
+        .map(|(what, then, now)| (what, format!("{now} instead of {then}")))
         .collect()
 }
 

@@ -145,11 +145,7 @@ fn parts_take_what_they_do_not_say() {
     };
     assert_eq!((a.runs, b.runs, b.clients[0]), (1, 1, 1));
     assert!(flags(b).contains(&"--think=1ms".to_owned()), "{b:?}");
-    assert!(
-        b.scaled.contains(&"clients 1 instead of 7".to_owned()),
-        "{:?}",
-        b.scaled
-    );
+    assert!(b.scaled["clients"] == "1 instead of 7", "{:?}", b.scaled);
 }
 
 #[test]
@@ -165,8 +161,8 @@ fn for_publication_a_part_is_as_it_says_for_that_and_a_custom_load_has_one_part(
     assert_eq!(full.parts[0].clients, [7, 9]);
     assert_eq!(full.parts[0].slices, Some(Duration::from_mins(1)));
     assert_eq!(
-        (&full.parts[1], &*full.parts[0].scaled),
-        (&study.parts[1], &[][..])
+        (&full.parts[1], full.parts[0].scaled.len()),
+        (&study.parts[1], 0)
     );
     let a = &study.parts[0];
     assert!(!a.server_names().contains(&"fork".to_owned()));
@@ -299,10 +295,7 @@ fn a_part_may_search_for_limits() {
     }
     assert!(quick.parts[0].clients.is_empty());
     let scaled = &quick.parts[0].scaled;
-    assert!(
-        scaled.contains(&"max 50 instead of 4000".to_owned()),
-        "{scaled:?}"
-    );
+    assert!(scaled["max"] == "50 instead of 4000", "{scaled:?}");
     let half = study.scaled(Scale::By(0.5));
     assert!(
         half.parts[0]

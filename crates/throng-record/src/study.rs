@@ -81,9 +81,9 @@ pub struct StudyPart {
     /// Skipped parts and servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// Its changes, by scaling or by the command line, as text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scaled: Vec<String>,
+    /// The settings that differ from what is written, by scaling or by the command line: "1 instead of 7" by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scaled: BTreeMap<String, String>,
     /// Published figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -201,9 +201,17 @@ impl Named for StudyPart {
 impl StudyPart {
     /// Whether it ran differently than written, beyond repetitions and numbers of clients.
     pub fn is_another(&self) -> bool {
-        let same = ["clients ", "runs ", "profiled-runs "];
-        let another = |change: &String| !same.iter().any(|what| change.starts_with(what));
-        self.scaled.iter().any(another)
+        let mut settings = self.scaled.keys();
+        settings.any(|setting| !["clients", "runs", "profiled-runs"].contains(&setting.as_str()))
+    }
+
+    /// How it differs from what is written: "clients 1 instead of 7, runs 2 instead of 8".
+    pub fn scaled_in_words(&self) -> String {
+        let changes = self.scaled.iter();
+        let changes: Vec<String> = changes
+            .map(|(setting, change)| format!("{setting} {change}"))
+            .collect();
+        changes.join(", ")
     }
 }
 

@@ -1,5 +1,6 @@
 //! The numbers and the answer as JSON, for other programs.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde::Serialize;
@@ -112,8 +113,8 @@ struct Part<'a> {
     skipped: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_out: &'a [LeftOut],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    scaled: &'a [String],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    scaled: &'a BTreeMap<String, String>,
     published: &'a Table,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<SummaryJson<'a>>,

@@ -74,7 +74,7 @@ fn part(part: &PartReport<'_>) -> Section {
     let left_out = record.left_out.iter();
     blocks.extend(left_out.map(|left_out| Block::Warning(left_out.words(), String::new())));
     if !record.scaled.is_empty() {
-        let scaled = format!("Changed settings: {}.", record.scaled.join(", "));
+        let scaled = format!("Changed settings: {}.", record.scaled_in_words());
         blocks.push(Block::paragraph(Role::Hint, scaled));
     }
     let mut of_part = Vec::new();

@@ -273,7 +273,7 @@ fn parts(report: &StudyReport<'_>) -> Option<Section> {
         };
         let mut blocks = Vec::new();
         if !record.scaled.is_empty() {
-            let scaled = format!("Changed settings: {}.", record.scaled.join(", "));
+            let scaled = format!("Changed settings: {}.", record.scaled_in_words());
             blocks.push(Block::paragraph(Role::Fine, scaled));
         }
         (title.plain(why), blocks)
