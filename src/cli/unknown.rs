@@ -81,14 +81,14 @@ const OF_OTHERS: &[(&[&str], &[&str], &str)] = &[
     (
         &["-2", "--http-version", "--h2"],
         SENDING,
-        "write --http2 for HTTP/2",
+        "write --protocol http2 for HTTP/2",
     ),
     (
         &["--http3", "--h3"],
         SENDING,
         "throng speaks HTTP/1.1 and HTTP/2 only",
     ),
-    (&["--call"], SENDING, "write --grpc PACKAGE.SERVICE/METHOD"),
+    (&["--call"], LOAD, "write --grpc PACKAGE.SERVICE/METHOD"),
     (
         &["-x", "--proxy"],
         SENDING,

@@ -24,8 +24,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "times.h"
 
 enum {
     SIZE = 1000,          // of an echo
@@ -36,8 +37,6 @@ enum {
     STATUS = 12, // bytes of "HTTP/1.1 200"
     MOST_CLIENTS = 28000,
     EVENTS = 1024,
-    SUB_BITS = 7, // of a response time, kept beside its magnitude: errors below 1 %
-    BUCKETS = (64 - SUB_BITS + 1) << SUB_BITS,
 };
 
 struct client {
@@ -56,42 +55,12 @@ static const char *request = pattern; // of HTTP; an echo begins at its client's
 static size_t request_size = SIZE;
 static char *expected; // an HTTP reply
 static size_t reply_size = SIZE, body_at;
-static uint64_t times[BUCKETS], begun, replies, most_requests = UINT64_MAX;
+static uint64_t begun, most_requests = UINT64_MAX;
 
 static _Noreturn void die(const char *what)
 {
     fprintf(stderr, "load-epoll: %s: %s\n", what, errno != 0 ? strerror(errno) : "wrong");
     exit(1);
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-// Response times, in buckets with a fixed relative width.
-
-static void record(uint64_t time)
-{
-    unsigned shift = 0;
-    if (time >> SUB_BITS != 0)
-        shift = 64 - SUB_BITS - (unsigned)__builtin_clzll(time);
-    times[((uint64_t)shift << SUB_BITS) + (time >> shift)]++;
-}
-
-static double percentile_us(double share)
-{
-    uint64_t wanted = (uint64_t)(share * (double)replies), seen = 0;
-    for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
-        seen += times[bucket];
-        if (seen > wanted) {
-            uint64_t shift = bucket >> SUB_BITS;
-            return (double)((bucket - (shift << SUB_BITS)) << shift) / 1e3;
-        }
-    }
-    return 0;
 }
 
 // Sends what has not left of the request.

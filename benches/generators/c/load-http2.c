@@ -25,8 +25,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "times.h"
 
 enum {
     HEAD = 9,
@@ -37,8 +38,6 @@ enum {
     MOST_STREAMS = 1024,
     WINDOW = 1 << 30,
     EVENTS = 1024,
-    SUB_BITS = 7, // of a response time, kept beside its magnitude: errors below 1 %
-    BUCKETS = (64 - SUB_BITS + 1) << SUB_BITS,
     DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7, WINDOW_UPDATE = 8,
     END_STREAM = 1, ACK = 1, END_HEADERS = 4,
     OK_INDEXED = 0x88, // ":status: 200" as a header block has it
@@ -63,42 +62,12 @@ static size_t request_size;
 static unsigned char body[1 << 20]; // that of the first reply
 static unsigned body_size;
 static bool is_known;
-static uint64_t times[BUCKETS], begun, replies, most_requests = UINT64_MAX;
+static uint64_t begun, most_requests = UINT64_MAX;
 
 static _Noreturn void die(const char *what)
 {
     fprintf(stderr, "load-http2: %s: %s\n", what, errno != 0 ? strerror(errno) : "wrong");
     exit(1);
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-// Response times, in buckets with a fixed relative width.
-
-static void record(uint64_t time)
-{
-    unsigned shift = 0;
-    if (time >> SUB_BITS != 0)
-        shift = 64 - SUB_BITS - (unsigned)__builtin_clzll(time);
-    times[((uint64_t)shift << SUB_BITS) + (time >> shift)]++;
-}
-
-static double percentile_us(double share)
-{
-    uint64_t wanted = (uint64_t)(share * (double)replies), seen = 0;
-    for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
-        seen += times[bucket];
-        if (seen > wanted) {
-            uint64_t shift = bucket >> SUB_BITS;
-            return (double)((bucket - (shift << SUB_BITS)) << shift) / 1e3;
-        }
-    }
-    return 0;
 }
 
 // Sending.

@@ -30,7 +30,7 @@ pub struct TlsSpec {
     /// The server name; if absent, the host in its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// ALPN protocols, best first; if empty, http/1.1 for http, h2 for http2, and none for others.
+    /// ALPN protocols, best first; if empty, http/1.1 for http, h2 for http2 and grpc, and none for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alpn: Vec<String>,
     /// Whether each client resumes its last session on reconnect.
