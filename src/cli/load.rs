@@ -249,7 +249,7 @@ fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
     (load.verified == 0).then(|| {
         let spoken = encrypted::spoken_instead(plan, load);
         let remedy = if spoken.is_empty() {
-            "; check --path, or set --expect-status (--debug shows a request and its reply)"
+            "; check --path (--debug shows a request and its reply; --expect-status accepts other HTTP statuses)"
         } else {
             spoken
         };

@@ -55,7 +55,7 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
     let unexpected = load.unexpected.keys().next();
     anyhow::bail!(match unexpected {
         Some(status) =>
-            format!("unexpected status {status}; if an HTTP status is correct, set --expect-status"),
+            format!("unexpected status {status}; --expect-status accepts other HTTP statuses"),
         None if load.errors.is_empty() => {
             let limit = format::time(plan.first_reply_timeout.as_secs_f64() * 1e6);
             format!("no reply was complete within {limit} (--first-reply-timeout)")

@@ -240,7 +240,7 @@ fn debug_shows_both_messages() {
     assert!(
         missing
             .err
-            .contains("unexpected status 404; set --expect-status"),
+            .contains("unexpected status 404; --expect-status accepts other HTTP statuses"),
         "{missing:?}"
     );
     let nobody = throng(&["load", "http://127.0.0.1:1", "--debug"]);

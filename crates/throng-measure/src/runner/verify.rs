@@ -103,8 +103,8 @@ fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Resu
         .map(|status| status_in_words(*status))
         .collect();
     bail!(
-        "all responses were {} instead of {expected}: check --path and the server's log, or set \
-         --expect-status",
+        "all responses were {} instead of {expected}: check --path and the server's log; --expect-status \
+         accepts other HTTP statuses",
         statuses.join(" or ")
     )
 }

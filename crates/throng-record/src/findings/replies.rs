@@ -44,7 +44,7 @@ pub static UNEXPECTED_STATUS: FindingKind = FindingKind::new(
     Severity::Note,
     "Replies had an unexpected status. Above 1 % of all replies, the trial is invalid: a server that fails fast is not \
      fast.",
-    "check --path and the server's log, or set --expect-status",
+    "check --path and the server's log; --expect-status accepts other HTTP statuses",
     Rule::Trial(unexpected_status),
 )
 .of_server();
