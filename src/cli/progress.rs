@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::live::{Forecast, Live, TICK, ratio_words};
+use super::live::{Forecast, Live, TICK};
 use super::live_file::{EVERY, LiveFile};
 use super::{has_viewer, output};
 use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, TrialStart};
+use crate::record::metrics::Quantity;
 use crate::record::{Load, Trial, format};
 
 /// The outcome of a trial with short-lived clients.
@@ -125,11 +126,14 @@ fn times(load: &Load) -> String {
     })
 }
 
-/// The comparison so far: "after 120 rounds, requests/s relative to epoll: select 0.94x ±1.2 %".
+/// The comparison so far: "after 120 rounds, requests/s relative to epoll: select 0.940 (0.929–0.951)".
 fn so_far(seen: &RatiosSoFar) -> String {
     let servers = seen.servers.iter();
     let rates: Vec<String> = servers
-        .filter_map(|server| Some(format!("{} {}", server.name, ratio_words(&server.ratio?))))
+        .filter_map(|server| {
+            let ratio = format::ratio(&Quantity::of_ratio(server.ratio?));
+            Some(format!("{} {ratio}", server.name))
+        })
         .collect();
     format!(
         "after {}, requests/s relative to {}: {}",

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::comparison::size::percent;
-use super::comparison::{Comparison, Pair, PairMetric, ratio};
+use super::comparison::{Comparison, Pair, PairMetric};
 use super::summary::{Row, Summary, worst};
 use throng_record::findings::cpu::{
     BY_HOST, BY_OTHERS, CLIENT_LIMITED, CPU_QUOTA, MEMORY_HIGH, OTHERS,
@@ -14,7 +14,7 @@ use throng_record::findings::replies::{NOT_LEVEL, UNSTEADY};
 use throng_record::findings::run::{
     CONTROL_DIFFERS, FAILED_TRIALS, FEW_ROUNDS, INVALID_TRIALS, NOISE, NOTHING_MEASURED, WARMING_UP,
 };
-use throng_record::format::{counted, list};
+use throng_record::format::{counted, list, ratio};
 use throng_record::{Finding, Purpose, Run, Severity, Trial, counting, set_aside};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::steadiness::shared_trend;

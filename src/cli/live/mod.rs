@@ -21,7 +21,6 @@ use super::output::{self, harmless};
 use crate::measure::{LiveSnapshot, RatiosSoFar};
 pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
-pub(super) use side_by_side::ratio_words;
 use view::State;
 
 /// Interval between two draws, and between two reports of a load's figures.

@@ -5,7 +5,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::measure::{RatiosSoFar, ServerSoFar};
 use crate::record::format::{self, or_absent, printable};
-use crate::stats::LogRatio;
+use crate::record::metrics::Quantity;
 
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const BAR: Style = Style::new().fg(Color::Cyan);
@@ -13,7 +13,7 @@ const BAR: Style = Style::new().fg(Color::Cyan);
 /// Maximum width of a name.
 const NAME: usize = 40;
 /// Total width of the columns with numbers, including the gaps before them.
-const NUMBERS: usize = 58;
+const NUMBERS: usize = 66;
 /// Minimum width of a bar.
 const SHORTEST_BAR: usize = 8;
 const LONGEST_BAR: usize = 40;
@@ -31,7 +31,7 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     let rates = seen.servers.iter().filter_map(|one| one.requests_per_s);
     let greatest = rates.fold(0.0, f64::max);
     let heading = format!(
-        "{:names$} {:>10} {:>9} {:>9} {:>11} {:>14}",
+        "{:names$} {:>10} {:>9} {:>9} {:>11} {:>22}",
         "server", "requests/s", "p50", "p99", "CPU/request", "rate"
     );
     let mut lines = vec![Line::styled(heading, QUIET)];
@@ -45,7 +45,7 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     lines.extend(seen.servers[..shown].iter().map(|server| {
         let time = |time| or_absent(time, format::time);
         let text = format!(
-            "{:names$} {:>10} {:>9} {:>9} {:>11} {:>14}",
+            "{:names$} {:>10} {:>9} {:>9} {:>11} {:>22}",
             name(server, most),
             or_absent(server.requests_per_s, format::number),
             time(server.p50_us),
@@ -71,17 +71,11 @@ fn name(server: &ServerSoFar, most: usize) -> String {
     printable(&server.name).chars().take(most).collect()
 }
 
-/// The rate relative to that of the reference: "0.94x ±1.2 %".
+/// The rate relative to that of the reference: "0.940 (0.929–0.951)".
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
     match &server.ratio {
-        Some(ratio) => ratio_words(ratio),
+        Some(ratio) => format::ratio(&Quantity::of_ratio(*ratio)),
         None if server.name == reference => "reference".to_owned(),
         None => format::ABSENT.to_owned(),
     }
-}
-
-/// "0.94x ±1.2 %".
-pub(in crate::cli) fn ratio_words(ratio: &LogRatio) -> String {
-    let (times, percent) = (ratio.ratio(), ratio.half_width() * 100.0);
-    format!("{times:.2}x ±{percent:.1} %")
 }

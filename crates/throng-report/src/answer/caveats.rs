@@ -2,13 +2,12 @@
 
 use super::ranked_rows;
 use crate::checks::Checks;
-use crate::comparison::ratio;
 use crate::summary::{Row, Summary, worst};
 use crate::warm_up;
 use throng_record::delayed_ack;
 use throng_record::findings::connections::DELAYED_ACK;
 use throng_record::findings::cpu::{CPU_QUOTA, MEMORY_HIGH};
-use throng_record::format::{capitalized, counted, list, number, whole};
+use throng_record::format::{capitalized, counted, list, number, ratio, whole};
 
 /// The sentences about rows with `clients` clients.
 pub(super) fn held_back(summary: &Summary, clients: u32) -> Vec<String> {

@@ -4,11 +4,11 @@ use serde::{Serialize, Serializer};
 
 use crate::Report;
 use crate::comparison::size::Size;
-use crate::comparison::{Pair, PairMetric, ratio};
+use crate::comparison::{Pair, PairMetric};
 use crate::limit::{Limits, ServerLimit};
 use crate::study::claims::{ClaimVerdict, JudgedClaim};
 use throng_record::TriedValue;
-use throng_record::format::counted;
+use throng_record::format::{counted, ratio};
 use throng_record::metrics::{Metric, Quantity};
 use throng_stats::{MARGIN, Verdict};
 

@@ -15,7 +15,7 @@ use super::summary::Summary;
 pub use baseline::Baseline;
 pub(super) use baseline::apart;
 pub use pair::{Pair, PairMetric, RoundsNeeded};
-pub(super) use pair::{Pairing, Source, compared_by, judge, others, pair, ratio};
+pub(super) use pair::{Pairing, Source, compared_by, judge, others, pair};
 use ranking::Ranking;
 use throng_record::metrics::{Better, ConditionResult, Metric};
 use throng_record::{Run, Trial};

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::size::{Size, inverse, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
-use throng_record::format::{ABSENT, or_absent};
+use throng_record::format::{self, ABSENT, or_absent};
 use throng_record::metrics::{
     Absence, Better, ConditionResult, METRICS, Metric, Quantity, compared,
 };
@@ -286,29 +286,6 @@ impl RoundsNeeded {
     }
 }
 
-/// "1.52 (1.47–1.58)".
-pub(crate) fn ratio(ratio: &Quantity) -> String {
-    let (low, high) = (
-        ratio.low.unwrap_or(ratio.value),
-        ratio.high.unwrap_or(ratio.value),
-    );
-    // Enough to distinguish the ends of a narrow interval from 1.
-    let decimals = match ratio.value {
-        ..0.01 => 4,
-        ..0.1 => 3,
-        ..2.0 if high - low < 0.01 => 4,
-        ..2.0 if high - low < 0.1 => 3,
-        ..10.0 => 2,
-        ..100.0 => 1,
-        _ => 0,
-    };
-    let value = format!("{:.decimals$}", ratio.value);
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!("{value} ({low:.decimals$}–{high:.decimals$})"),
-        _ => value,
-    }
-}
-
 /// Whether two servers were measured in the same rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pairing {
@@ -456,7 +433,7 @@ impl Pair {
         let judged = by.iter().find_map(|name| self.by(name).filter(known));
         let judged = judged.and_then(|judged| Some((judged, judged.ratio_of_rates()?)));
         let (missed, seen) = if let Some((judged, ratio)) = judged {
-            let times = self::ratio(&ratio);
+            let times = format::ratio(&ratio);
             let seen = format!(
                 "{times} times the {} of {}",
                 of_rate(judged),
