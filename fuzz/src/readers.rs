@@ -188,8 +188,12 @@ fn render_study(study: record::Study, records: &[Value]) {
         .iter()
         .map(loaded)
         .chain(std::iter::repeat_with(|| None));
-    let parts = study.parts.iter().zip(records).map(|(_, loaded)| loaded);
-    let parts = parts.collect();
+    let parts = study
+        .parts
+        .iter()
+        .zip(records)
+        .map(|(_, loaded)| loaded)
+        .collect();
     let loaded = LoadedStudy { study, parts };
     let Ok(report) = loaded.report() else {
         return;

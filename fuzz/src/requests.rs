@@ -100,8 +100,9 @@ pub fn variables(data: &[u8]) {
     for &byte in body {
         plain.extend(std::iter::repeat_n(byte, if byte == b'{' { 2 } else { 1 }));
     }
-    let doubled = request(&twice(path), &twice(header), plain).expect("braces change nothing");
-    let doubled = doubled.with_variables_if(true);
+    let doubled = request(&twice(path), &twice(header), plain)
+        .expect("braces change nothing")
+        .with_variables_if(true);
     assert!(
         doubled.is_ok(),
         "a brace does not stand for itself: {doubled:?}"

@@ -99,8 +99,10 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
         return resumed;
     }
     let plan = resolve(arguments, origin)?;
-    let baseline = arguments.demands.baseline.as_deref();
-    let baseline = baseline
+    let baseline = arguments
+        .demands
+        .baseline
+        .as_deref()
         .map(|from| Baseline::read(from, &plan))
         .transpose()?;
     let measuring = &arguments.measuring;

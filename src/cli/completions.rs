@@ -116,8 +116,10 @@ impl ValueCompleter for Names {
             let help = Some(info.summary.into());
             (info.name, CompletionCandidate::new(info.name).help(help))
         });
-        let words = self.words.iter();
-        let words = words.map(|word| (*word, CompletionCandidate::new(*word)));
+        let words = self
+            .words
+            .iter()
+            .map(|word| (*word, CompletionCandidate::new(*word)));
         let mut candidates: Vec<CompletionCandidate> = entries
             .chain(words)
             .filter(|(name, _)| name.starts_with(begun.as_ref()))

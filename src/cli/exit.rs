@@ -65,8 +65,9 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
 
 /// The exit codes of a subcommand, for the end of its help.
 pub(super) fn codes(of: &[u8]) -> String {
-    let codes = EXIT_CODES.iter().filter(|(code, _)| of.contains(code));
-    let codes: Vec<String> = codes
+    let codes: Vec<String> = EXIT_CODES
+        .iter()
+        .filter(|(code, _)| of.contains(code))
         .map(|(code, what)| format!("  {code:<3}  {what}"))
         .collect();
     format!("Exit codes:\n{}", codes.join("\n"))

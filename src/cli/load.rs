@@ -158,12 +158,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let bound = arguments.cpus.as_ref().map(|CpuList(cpus)| cpus.clone());
     let plan = plan(&assignment, bound.unwrap_or_default())?;
-    let csv = assignment.clients_csv.as_ref().map(|path| {
-        Draft::named(path)
-            .map(|file| (path, file))
-            .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
-    });
-    let csv = csv.transpose()?;
+    let csv = assignment
+        .clients_csv
+        .as_ref()
+        .map(|path| {
+            Draft::named(path)
+                .map(|file| (path, file))
+                .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
+        })
+        .transpose()?;
     let exports = arguments.exports.open()?;
     let stop = Stop::install().context("cannot handle signals")?;
     if arguments.debug {

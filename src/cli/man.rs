@@ -109,9 +109,11 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    let notes = command.get_after_long_help();
-    let notes = notes.or(command.get_after_help()).map(ToString::to_string);
-    let notes = notes.unwrap_or_default();
+    let notes = command
+        .get_after_long_help()
+        .or(command.get_after_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
     notes_section(&notes).to_writer(&mut page)?;
     if !notes.contains(EXIT_CODES) {
         notes_section(&codes(&[0, 1, 2])).to_writer(&mut page)?;
@@ -121,10 +123,11 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     table(&mut see, "FILES", FILES);
     see.control("SH", ["SEE ALSO"]);
     if command.has_subcommands() {
-        let names = command
+        let names: Vec<String> = command
             .get_subcommands()
-            .filter(|command| !command.is_hide_set());
-        let names: Vec<String> = names.map(|command| command.get_name().to_owned()).collect();
+            .filter(|command| !command.is_hide_set())
+            .map(|command| command.get_name().to_owned())
+            .collect();
         for (place, name) in names.iter().enumerate() {
             let end = if place + 1 < names.len() {
                 "(1),"
@@ -180,8 +183,11 @@ fn notes_section(notes: &str) -> Roff {
             continue;
         }
         if let Some(codes) = paragraph.strip_prefix(EXIT_CODES) {
-            let rows = codes.lines().filter_map(|line| line.trim().split_once(' '));
-            let rows: Vec<(&str, &str)> = rows.map(|(code, what)| (code, what.trim())).collect();
+            let rows: Vec<(&str, &str)> = codes
+                .lines()
+                .filter_map(|line| line.trim().split_once(' '))
+                .map(|(code, what)| (code, what.trim()))
+                .collect();
             table(&mut roff, "EXIT STATUS", &rows);
             continue;
         }

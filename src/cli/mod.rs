@@ -213,11 +213,11 @@ pub fn main() -> ExitCode {
     let grammar = command();
     #[cfg(target_os = "linux")]
     let grammar = short_help::with_typed_alias(grammar, std::env::args_os().skip(1));
-    let matches = grammar.try_get_matches();
-    let mut matches = matches
+    let mut matches = grammar
+        .try_get_matches()
         .unwrap_or_else(|error| end(&unknown::explained(error, &words(std::env::args_os()))));
-    let cli = Cli::from_arg_matches_mut(&mut matches);
-    let cli = cli.unwrap_or_else(|error| end(&error.format(&mut command())));
+    let cli = Cli::from_arg_matches_mut(&mut matches)
+        .unwrap_or_else(|error| end(&error.format(&mut command())));
     #[cfg(target_os = "linux")]
     let ended = perform(cli, &mut Origin::Here);
     #[cfg(not(target_os = "linux"))]
@@ -493,8 +493,11 @@ mod tests {
             // Lines that are not commands are prose, in which a quote may be unterminated.
             let words = shlex::split(line).unwrap_or_default();
             for words in words.split(|word| ["&&", "|", ";"].contains(&word.as_str())) {
-                let command = words.iter().take_while(|word| *word != ">" && *word != "&");
-                let command: Vec<String> = command.cloned().collect();
+                let command: Vec<String> = words
+                    .iter()
+                    .take_while(|word| *word != ">" && *word != "&")
+                    .cloned()
+                    .collect();
                 if command.first().is_some_and(|first| first == "throng") {
                     commands.push(command);
                 }

@@ -94,24 +94,27 @@ fn study_again(
     env!("CARGO_PKG_VERSION").clone_into(&mut whole.throng_version);
     whole.arguments = runner::arguments();
     let measured = whole.parts.iter().filter(|part| part.skipped.is_none());
-    let parts = measured.map(|part| {
-        let found = record::directory(earlier, &part.name).map_err(Usage::from)?;
-        let directory = found.unwrap_or_else(|| earlier.join(&part.name));
-        Ok((part.name.clone(), part.title.clone(), plan(&directory)?))
-    });
-    let parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
+    let parts = measured
+        .map(|part| {
+            let found = record::directory(earlier, &part.name).map_err(Usage::from)?;
+            let directory = found.unwrap_or_else(|| earlier.join(&part.name));
+            Ok((part.name.clone(), part.title.clone(), plan(&directory)?))
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let again = directory(earlier, output)?;
     runner::refuse_others_files(&again)?;
     let lock = whole.create(&again).map_err(Usage::from)?;
-    let ready = parts.into_iter().map(|(name, title, plan)| {
-        Ok(Ready {
-            store: create(&earlier.join(&name), &again.join(&name))?,
-            name,
-            title,
-            plan,
+    let ready = parts
+        .into_iter()
+        .map(|(name, title, plan)| {
+            Ok(Ready {
+                store: create(&earlier.join(&name), &again.join(&name))?,
+                name,
+                title,
+                plan,
+            })
         })
-    });
-    let ready = ready.collect::<anyhow::Result<Vec<_>>>()?;
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let exit = study::begin(ready, &mut Origin::Here, &again, (&whole, lock), accepted)?;
     Ok((exit, again))
 }

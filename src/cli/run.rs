@@ -145,11 +145,11 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     common.client_hosts = origin.hosts().to_vec();
     common.retries = measuring.retries;
     common.fail_if.clone_from(&arguments.thresholds.fail_if);
-    let parts = study
+    let mut parts = study
         .parts
         .iter()
-        .map(|part| resolve(&study, part, &common));
-    let mut parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
+        .map(|part| resolve(&study, part, &common))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let plans = parts.iter().filter_map(|part| part.plan.as_ref().ok());
     let servers = plans.flat_map(|plan| &plan.servers);
     let names: Vec<&str> = servers.map(|server| server.name.as_str()).collect();

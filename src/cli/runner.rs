@@ -44,11 +44,13 @@ pub(super) fn runner(
             .map_err(|error| there().err().map_or(error, Into::into))?;
         return Err(server_failed(&run, &trials, &directory));
     }
-    let made = report::make(&directory, accepted.print);
-    let made = made.map_err(|error| there().err().map_or(error, Into::into))?;
+    let made = report::make(&directory, accepted.print)
+        .map_err(|error| there().err().map_or(error, Into::into))?;
     if stop.requested() {
-        let invalid = trials.iter().filter(|trial| trial.invalid().is_some());
-        let invalid = invalid.count();
+        let invalid = trials
+            .iter()
+            .filter(|trial| trial.invalid().is_some())
+            .count();
         let and_invalid = match invalid {
             0 => String::new(),
             1 => ", and an invalid one,".to_owned(),
@@ -131,8 +133,10 @@ pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
 
 /// The error for a server that ended the run because it did not start or gave wrong replies, with its last output.
 pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> anyhow::Error {
-    let failed = trials.iter().rev();
-    let failed = failed.filter_map(|trial| Some((trial, trial.failure.as_ref()?)));
+    let failed = trials
+        .iter()
+        .rev()
+        .filter_map(|trial| Some((trial, trial.failure.as_ref()?)));
     let Some((trial, failure)) = failed.max_by_key(|(trial, _)| trial.index) else {
         return anyhow::anyhow!("a server did not start");
     };

@@ -156,8 +156,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         process::lower_descriptor_limit(most).context("cannot lower the descriptor limit")?;
     }
     let worker_layout = model.worker_layout;
-    let workers = arguments.workers.map(|workers| workers as usize);
-    let workers = workers.unwrap_or_else(|| worker_layout.members(process::usable_cpus().len()));
+    let workers = arguments
+        .workers
+        .map(|workers| workers as usize)
+        .unwrap_or_else(|| worker_layout.members(process::usable_cpus().len()));
     let listeners = listen(arguments, worker_layout.listeners(workers), tuning.accept)?;
     let listeners = LISTENERS.get_or_init(|| listeners);
     let stop = Stop::install().context("cannot handle signals")?;
@@ -165,8 +167,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Some(_) => Retention::Clients,
         None => Retention::Totals,
     };
-    let stats = ServerStats::open(arguments.max_clients.map(u64::from), workers, keeps);
-    let stats = stats.context("cannot map counters")?;
+    let stats = ServerStats::open(arguments.max_clients.map(u64::from), workers, keeps)
+        .context("cannot map counters")?;
     let stats = STATS.get_or_init(|| stats);
     let listener = &listeners[0];
     announce(&format!(

@@ -111,8 +111,10 @@ pub(super) fn kinds(
     shell: bool,
     cwds: &[Option<String>],
 ) -> Result<Vec<Kind>, Usage> {
-    let cwds = cwds.iter().map(Option::as_deref);
-    let cwds = cwds.chain(std::iter::repeat(None));
+    let cwds = cwds
+        .iter()
+        .map(Option::as_deref)
+        .chain(std::iter::repeat(None));
     let texts = texts.iter().zip(cwds);
     texts
         .map(|(text, cwd)| kind(text, shell, cwd.map(Path::new)))
@@ -301,8 +303,10 @@ impl ChosenServer {
             }
             Kind::Foreign(words) => {
                 let program = program.to_string_lossy();
-                let words = words.iter().map(|word| word.replace(PROGRAM, &program));
-                let words: Vec<String> = words.collect();
+                let words: Vec<String> = words
+                    .iter()
+                    .map(|word| word.replace(PROGRAM, &program))
+                    .collect();
                 let first = words.first().map_or("", String::as_str);
                 if executable(first, None, own.cwd.as_deref().map(Path::new)).is_none() {
                     return Err(Unsupported {
@@ -345,8 +349,8 @@ impl ChosenServer {
 pub(super) fn directory(text: &str) -> Result<String, String> {
     let path = std::fs::canonicalize(text)
         .ok()
-        .filter(|path| path.is_dir());
-    let path = path.ok_or_else(|| format!("{text} is not a directory"))?;
+        .filter(|path| path.is_dir())
+        .ok_or_else(|| format!("{text} is not a directory"))?;
     let text = path.into_os_string().into_string();
     text.map_err(|path| format!("the name of {} is not UTF-8", path.display()))
 }

@@ -111,8 +111,9 @@ impl LifecycleFlags {
             ("server-limit", !self.limits.is_empty()),
             ("ready", !self.ready.is_empty()),
             ("stop-signal", !self.stop_signal.is_empty()),
-        ];
-        let given = given.into_iter().find(|(_, is_given)| *is_given);
+        ]
+        .into_iter()
+        .find(|(_, is_given)| *is_given);
         match given {
             Some((name, _)) if !kinds.iter().any(Kind::is_started) => Err(Usage(format!(
                 "--{name} is for servers that throng starts, but these are already running; write a command, or \
@@ -246,8 +247,8 @@ fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<
 /// The log files of each server: a single server has all of them; otherwise each server has one.
 fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
     let whole = |path: &String| -> Result<String, Usage> {
-        let path = std::path::absolute(path);
-        let path = path.map_err(|error| Usage(format!("--server-log: {error}")))?;
+        let path =
+            std::path::absolute(path).map_err(|error| Usage(format!("--server-log: {error}")))?;
         as_text(path, "server-log")
     };
     let all = given.iter().map(whole).collect::<Result<Vec<_>, _>>()?;

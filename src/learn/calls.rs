@@ -39,11 +39,17 @@ fn heading(about: ClientStep, calls: &[Call]) -> String {
 /// The calls in columns, with their callers and results.
 fn lines(calls: &[Call], width: usize) -> Vec<String> {
     const WIDEST_CALL: usize = 44;
-    let who = calls.iter().map(|call| columns(&call.who)).max();
-    let who = who.unwrap_or(0);
-    let widest = calls.iter().map(|call| columns(&words(call)));
-    let widest = widest.filter(|width| *width <= WIDEST_CALL).max();
-    let widest = widest.unwrap_or(0);
+    let who = calls
+        .iter()
+        .map(|call| columns(&call.who))
+        .max()
+        .unwrap_or(0);
+    let widest = calls
+        .iter()
+        .map(|call| columns(&words(call)))
+        .filter(|width| *width <= WIDEST_CALL)
+        .max()
+        .unwrap_or(0);
     let mut lines = Vec::new();
     let mut last_who = "";
     for call in calls {

@@ -111,8 +111,9 @@ struct Page {
 impl Page {
     fn block(&mut self, block: &[&str]) {
         let text = block.join(" ");
-        let numbered = text.split_once(". ");
-        let numbered = numbered.filter(|(number, _)| number.parse::<u32>().is_ok());
+        let numbered = text
+            .split_once(". ")
+            .filter(|(number, _)| number.parse::<u32>().is_ok());
         let of_item = text.strip_prefix("   ");
         if of_item.is_none() {
             self.begin();
@@ -274,8 +275,10 @@ fn broken(line: &str, width: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     while columns(&rest) > width {
         let head: String = rest.chars().take(width).collect();
-        let at = head.rfind(' ').filter(|at| *at > indent + 8);
-        let at = at.unwrap_or(head.len());
+        let at = head
+            .rfind(' ')
+            .filter(|at| *at > indent + 8)
+            .unwrap_or(head.len());
         let tail = rest[at..].trim_start().to_owned();
         pieces.push(rest[..at].to_owned());
         rest = format!("{}{tail}", " ".repeat(indent + 8));

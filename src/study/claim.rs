@@ -232,8 +232,9 @@ impl Checker<'_> {
                 has_clients(part, *clients).map_err(at(&format!("clients.{place}")))?;
             }
         }
-        let meant = part.clients.iter();
-        let meant = meant
+        let meant = part
+            .clients
+            .iter()
             .filter(|clients| self.expect.is_about(**clients))
             .count();
         let (name, there) = (part.name(), &part.clients);
@@ -262,8 +263,10 @@ impl Checker<'_> {
             let why = "the baseline is the value itself; add a `server`, a `part` or a number of `clients`";
             return Err(("baseline".to_owned(), why.to_owned()));
         }
-        let part = part.as_ref().map_or(Ok(own), |name| self.part(name));
-        let part = part.map_err(at("baseline.part"))?;
+        let part = part
+            .as_ref()
+            .map_or(Ok(own), |name| self.part(name))
+            .map_err(at("baseline.part"))?;
         part.measures(metric).map_err(at("baseline.part"))?;
         let same = own.server_names();
         let (key, wanted) = match (server, self.expect.servers.as_slice()) {

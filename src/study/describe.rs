@@ -126,8 +126,10 @@ impl Part {
                 .iter()
                 .map(|server| match &server.kind {
                     ServerKind::Own { model, options } => {
-                        let command = std::iter::once(model.clone()).chain(options.words());
-                        let command = command.collect::<Vec<_>>().join(" ");
+                        let command = std::iter::once(model.clone())
+                            .chain(options.words())
+                            .collect::<Vec<_>>()
+                            .join(" ");
                         if command == server.info.name {
                             command
                         } else {

@@ -129,19 +129,25 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
             vec![complete(&source, one_part(&common, &own), &nothing)?]
         }
         Some(parts) => {
-            let parts = tables(&source, parts)?.into_iter();
-            let parts = parts.map(|part| complete(&source, part, &common));
+            let parts = tables(&source, parts)?
+                .into_iter()
+                .map(|part| complete(&source, part, &common));
             parts.collect::<Result<_, _>>()?
         }
     };
-    let parts = parts.into_iter().map(|table| part(&source, table));
-    let mut parts = parts.collect::<Result<Vec<Part>, _>>()?;
+    let mut parts = parts
+        .into_iter()
+        .map(|table| part(&source, table))
+        .collect::<Result<Vec<Part>, _>>()?;
     for part in &mut parts {
         let servers = part.server_names();
-        let figures = part.published.iter().map(|published| {
-            published.resolve(&servers, &part.clients, |metric| part.measures(metric))
-        });
-        let figures: Result<_, (std::ops::Range<usize>, String)> = figures.collect();
+        let figures: Result<_, (std::ops::Range<usize>, String)> = part
+            .published
+            .iter()
+            .map(|published| {
+                published.resolve(&servers, &part.clients, |metric| part.measures(metric))
+            })
+            .collect();
         part.figures = figures.map_err(|(at, why)| source.wrong(&at, &why))?;
         part.written_clients.clone_from(&part.clients);
         if let Some(quick) = &mut part.quick {
@@ -218,9 +224,11 @@ fn complete<'a>(
         let found = table.keys().find(|key| idle.contains(&&**key.get_ref()));
         found.map(|key| source.wrong(&key.span(), &format!("{why} `{}`", key.get_ref())))
     };
-    let others = ["quick", "full"].map(|name| own.get_ref().get(name));
-    let others = others.into_iter().flatten();
-    let others = others.filter_map(|other| other.get_ref().as_table());
+    let others = ["quick", "full"]
+        .map(|name| own.get_ref().get(name))
+        .into_iter()
+        .flatten()
+        .filter_map(|other| other.get_ref().as_table());
     if let Some(error) = std::iter::once(own.get_ref())
         .chain(others)
         .find_map(refused)
@@ -390,8 +398,7 @@ fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), St
     match load.checked() {
         Ok(load) => Ok((load, places)),
         Err(error) => {
-            let at = places.get(error.key);
-            let at = at.map_or(0..0, |(name, value)| {
+            let at = places.get(error.key).map_or(0..0, |(name, value)| {
                 if error.is_value { value } else { name }.clone()
             });
             Err(source.wrong(&at, &error.why))

@@ -214,10 +214,11 @@ impl Study {
             || name_or_file.contains(std::path::MAIN_SEPARATOR)
             || path.is_file();
         if !is_built_in && is_file {
-            let text = crate::spec::named_file::read_text(path, MOST_BYTES);
-            let text = text.map_err(|source| StudyError::File {
-                path: path.to_owned(),
-                source,
+            let text = crate::spec::named_file::read_text(path, MOST_BYTES).map_err(|source| {
+                StudyError::File {
+                    path: path.to_owned(),
+                    source,
+                }
             })?;
             return Ok(Self::parse(path, &text)?);
         }

@@ -248,8 +248,13 @@ impl Part {
     pub fn heading(&self) -> String {
         let clients = self.clients.last().copied().unwrap_or_default();
         let duration = self.load.duration.unwrap_or_default();
-        let sizes = self.load.size.parts().iter();
-        let sizes: Vec<String> = sizes.map(|(size, _)| decimal_bytes(*size)).collect();
+        let sizes: Vec<String> = self
+            .load
+            .size
+            .parts()
+            .iter()
+            .map(|(size, _)| decimal_bytes(*size))
+            .collect();
         let size = match sizes.as_slice() {
             [sizes @ .., last] if !sizes.is_empty() => format!("{} or {last}", sizes.join(", ")),
             sizes => sizes.concat(),

@@ -91,8 +91,10 @@ impl Study {
         };
         match scale {
             Scale::Full => {
-                let parts = self.parts.iter();
-                let parts = parts.map(|part| part.full.as_deref().unwrap_or(part).clone());
+                let parts = self
+                    .parts
+                    .iter()
+                    .map(|part| part.full.as_deref().unwrap_or(part).clone());
                 Self {
                     parts: parts.collect(),
                     ..self.clone()
@@ -100,10 +102,10 @@ impl Study {
             }
             Scale::By(factor) => by(&|part| smaller(part, factor)),
             Scale::Quick => {
-                let levels = LEVELS
+                let levels: Vec<Self> = LEVELS
                     .iter()
-                    .map(|(clients, runs)| by(&|part| quick(part, *clients, *runs)));
-                let levels: Vec<Self> = levels.collect();
+                    .map(|(clients, runs)| by(&|part| quick(part, *clients, *runs)))
+                    .collect();
                 let fits = levels
                     .iter()
                     .position(|study| study.about(QUICK_JOB) <= QUICK);

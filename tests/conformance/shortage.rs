@@ -67,8 +67,9 @@ const DESCRIPTORS: u64 = 300;
 fn more_clients_than_descriptors(subject: &Subject) -> anyhow::Result<()> {
     let connections = std::env::var("THRONG_CLIENTS")
         .ok()
-        .map(|connections| connections.parse().context("THRONG_CLIENTS is a number"));
-    let connections = connections.transpose()?.unwrap_or(DEFAULT_CLIENTS);
+        .map(|connections| connections.parse().context("THRONG_CLIENTS is a number"))
+        .transpose()?
+        .unwrap_or(DEFAULT_CLIENTS);
     let size = SIZE.to_string();
     let mut command = Command::new("sh");
     let limited = format!("ulimit -n {DESCRIPTORS}; exec \"$@\"");

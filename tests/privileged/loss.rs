@@ -88,8 +88,9 @@ fn a_link_has_its_rate_in_each_direction() {
         return println!("skipped: {printed}");
     }
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    let rate = summary["rows"][0]["metrics"]["requests_per_s"]["value"].as_f64();
-    let rate = rate.unwrap_or_else(|| panic!("{printed}: {summary}"));
+    let rate = summary["rows"][0]["metrics"]["requests_per_s"]["value"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{printed}: {summary}"));
     // A packet with 1,000 bytes takes 1,090 on a cable: 2,294 per second. If both directions shared the rate, it would
     // be half of that.
     let whole = 20e6 / 8.0 / 1090.0;

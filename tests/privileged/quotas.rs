@@ -40,8 +40,10 @@ impl Group {
             "echo $$ > {}/cgroup.procs; exec \"$0\" {arguments}",
             self.0.display()
         );
-        let output = Command::new("sh").args(["-c", &enter, THRONG]).output();
-        let output = output.expect("it runs");
+        let output = Command::new("sh")
+            .args(["-c", &enter, THRONG])
+            .output()
+            .expect("it runs");
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8_lossy(&text).into_owned()
     }

@@ -76,17 +76,18 @@ fn is_chance(model: &str, step: &str, call: &str) -> bool {
 /// The calls of a step that do not depend on chance.
 fn names(calls: &str, step: &str, model: &str) -> BTreeSet<&'static str> {
     let (_, step_on) = calls.split_once(&format!("**{step}")).expect("a step");
-    let made = step_on
+    let made: BTreeSet<&str> = step_on
         .split("```")
         .nth(1)
-        .expect("it has a block of calls");
-    let made: BTreeSet<&str> = made
+        .expect("it has a block of calls")
         .lines()
         .filter_map(|line| line.split_once('(')?.0.split(' ').next_back())
         .collect();
     let is_made = |names: &[&str]| names.iter().any(|name| made.contains(name));
-    let found = COMPARED.iter().filter(|(_, names)| is_made(names));
-    let found = found.map(|(name, _)| *name);
+    let found = COMPARED
+        .iter()
+        .filter(|(_, names)| is_made(names))
+        .map(|(name, _)| *name);
     found.filter(|name| !is_chance(model, step, name)).collect()
 }
 
@@ -96,15 +97,17 @@ fn servers_make_the_calls_on_their_pages() {
     let program = other.as_deref().unwrap_or(THRONG);
     let models: Vec<&str> = MODELS.iter().map(|model| model.info.name).collect();
     let traced: BTreeMap<&str, String> = std::thread::scope(|scope| {
-        let threads = models.chunks(models.len().div_ceil(2)).map(|models| {
-            scope.spawn(|| {
-                let traced = models
-                    .iter()
-                    .map(|model| Some((*model, trace(program, model)?)));
-                traced.flatten().collect::<Vec<_>>()
+        let threads: Vec<_> = models
+            .chunks(models.len().div_ceil(2))
+            .map(|models| {
+                scope.spawn(|| {
+                    let traced = models
+                        .iter()
+                        .map(|model| Some((*model, trace(program, model)?)));
+                    traced.flatten().collect::<Vec<_>>()
+                })
             })
-        });
-        let threads: Vec<_> = threads.collect();
+            .collect();
         threads
             .into_iter()
             .flat_map(|thread| thread.join().expect("all were traced"))
@@ -123,8 +126,9 @@ fn servers_make_the_calls_on_their_pages() {
             std::fs::write(path, page).expect("it can be written");
             continue;
         }
-        let reported = parts(&page).into_iter().find(|part| part.name == "calls");
-        let reported = reported
+        let reported = parts(&page)
+            .into_iter()
+            .find(|part| part.name == "calls")
             .expect("every page has the calls of a request")
             .text;
         for step in STEPS {

@@ -51,8 +51,11 @@ fn blob(image: &Path, described: &Value) -> PathBuf {
     let path = image.join("blobs/sha256").join(hash);
     let length = fs::metadata(&path).expect("it is there").len();
     assert_eq!(described["size"].as_u64(), Some(length));
-    let sum = Command::new("sha256sum").arg(&path).output();
-    let sum = sum.expect("coreutils are there").stdout;
+    let sum = Command::new("sha256sum")
+        .arg(&path)
+        .output()
+        .expect("coreutils are there")
+        .stdout;
     assert!(sum.starts_with(hash.as_bytes()), "{digest}");
     path
 }

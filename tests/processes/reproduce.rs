@@ -155,8 +155,11 @@ fn a_script_that_changed_is_named_before_and_after() {
     assert!(!reported.contains("has changed"), "{reported}");
     assert!(reported.contains("scripted: command: sh "), "{reported}");
     let differs = |result: &Value| {
-        let facts = result["differences"].as_array().expect("a list").clone();
-        let mut facts = facts.into_iter();
+        let mut facts = result["differences"]
+            .as_array()
+            .expect("a list")
+            .clone()
+            .into_iter();
         facts.any(|fact| fact["kind"] == "files" && fact["name"] == "scripted")
     };
     assert!(!differs(&unchanged), "{unchanged:#}");

@@ -93,10 +93,10 @@ fn goes_on(directory: &Path, whole: &[Trial], kept: usize) {
         whole[..kept],
         "what was finished is not done again"
     );
-    let parts = trials
+    let parts: Vec<(&Trial, AtLoad)> = trials
         .iter()
-        .filter_map(|trial| Some((trial, trial.at_load?)));
-    let parts: Vec<(&Trial, AtLoad)> = parts.collect();
+        .filter_map(|trial| Some((trial, trial.at_load?)))
+        .collect();
     assert_eq!(parts.len(), 4, "each server with each number of clients");
     for (trial, at_load) in parts {
         let of_rate = AtLoad::of(50, &trials, &trial.server, trial.clients);

@@ -417,8 +417,9 @@ fn path() -> String {
 
 fn try_service(name: &str) {
     let mut all = SERVICES.iter().chain([&POSTGRES]);
-    let service = all.find(|service| service.name == name);
-    let service = service.expect("it is one of them");
+    let service = all
+        .find(|service| service.name == name)
+        .expect("it is one of them");
     if service.can_be_tried() {
         service.load_is_counted();
         if !service.is_variant {

@@ -31,8 +31,11 @@ fn exported(report: &StudyReport<'_>) -> Value {
 fn best_in(figure: &Figure, title: &str) -> Option<BTreeSet<String>> {
     let mut ranked = figure.ranked.iter();
     let panel = ranked.find(|panel| panel.title.starts_with(title))?;
-    let best = panel.groups.iter().find(|group| group.is_tied);
-    let best = best.or(panel.groups.first())?;
+    let best = panel
+        .groups
+        .iter()
+        .find(|group| group.is_tied)
+        .or(panel.groups.first())?;
     Some(best.rows.iter().map(|row| row.name.clone()).collect())
 }
 
@@ -68,8 +71,9 @@ fn a_ratio_has_one_verdict_in_all_places() {
         assert_eq!(of_scene["name"], name.as_str());
         let places = of_scene["places"].as_array().expect("places");
         let is_best = |place: &&Value| place["standing"] == "best";
-        let names = places.iter().filter(is_best);
-        let names: BTreeSet<String> = names
+        let names: BTreeSet<String> = places
+            .iter()
+            .filter(is_best)
             .map(|place| place["server"].as_str().expect("a name").to_owned())
             .collect();
         assert_eq!(names, best, "{name}: summary.json");

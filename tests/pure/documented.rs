@@ -54,8 +54,7 @@ fn promises(section: &str) -> Vec<(&'static str, Vec<(&'static str, &'static str
 
 /// Asserts that a section has the promises of a page, in the same words and order. Only the paths of links differ.
 fn same_promises(section: &str, page: &[String]) {
-    let promises = promises(section);
-    let promises: Vec<String> = promises
+    let promises: Vec<String> = promises(section)
         .iter()
         .map(|(promise, _)| promise.replace("](../docs/", "]("))
         .collect();
@@ -147,10 +146,12 @@ fn throng_prints_what_faults_quote() {
     let source = source();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for (row, (_, tests)) in rows(FAULTS).iter().zip(promises("Faults")) {
-        let tests = tests.iter().map(|(file, _)| {
-            std::fs::read_to_string(root.join(file)).expect("promises() has read it")
-        });
-        let tests: String = tests.collect();
+        let tests: String = tests
+            .iter()
+            .map(|(file, _)| {
+                std::fs::read_to_string(root.join(file)).expect("promises() has read it")
+            })
+            .collect();
         for quoted in row[2].split('"').skip(1).step_by(2) {
             for words in quoted.split('…').map(str::trim) {
                 let braced = words.replace('{', "{{").replace('}', "}}");

@@ -156,8 +156,11 @@ fn every_dependency_is_from_the_registry_and_known_by_its_hash() {
             "{name}"
         );
     }
-    let several = versions.iter().filter(|(_, count)| **count > 1);
-    let several: BTreeSet<String> = several.map(|(name, _)| (*name).to_owned()).collect();
+    let several: BTreeSet<String> = versions
+        .iter()
+        .filter(|(_, count)| **count > 1)
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
     assert_eq!(
         several,
         allowed("bans", "skip"),

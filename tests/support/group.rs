@@ -63,8 +63,10 @@ impl Drop for SmallGroup {
 fn remove_abandoned(mount: &Path) {
     for group in fs::read_dir(mount).into_iter().flatten().flatten() {
         let name = group.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(NAME));
-        let maker = maker.and_then(|rest| rest.split('-').next());
+        let maker = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(NAME))
+            .and_then(|rest| rest.split('-').next());
         if maker.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
             let _ = fs::remove_dir(group.path());
         }

@@ -140,8 +140,12 @@ impl Load {
         while self.receive() {}
         let status = self.child.wait().expect("it is our child");
         let took = self.began.elapsed();
-        let complaints = self.complaints.take().expect("nobody took it before");
-        let complaints = complaints.join().expect("output is UTF-8");
+        let complaints = self
+            .complaints
+            .take()
+            .expect("nobody took it before")
+            .join()
+            .expect("output is UTF-8");
         // A load that reports its phases has its result on the last line; others print nothing else.
         let text = match self.printed.last() {
             Some(last) if last.starts_with('{') => last.clone(),
@@ -221,8 +225,9 @@ impl Ended {
 
     /// The distribution of a time.
     pub(crate) fn distribution(&self, name: &str) -> Histogram<u64> {
-        let text = self.at(name)["histogram"].as_str();
-        let text = text.unwrap_or_else(|| panic!("no {name}: {self:?}"));
+        let text = self.at(name)["histogram"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no {name}: {self:?}"));
         let bytes = base64::engine::general_purpose::STANDARD.decode(text);
         Deserializer::new()
             .deserialize(&mut Cursor::new(bytes.expect("it is base64")))

@@ -10,8 +10,8 @@ pub(crate) const THRONG: &str = env!("CARGO_BIN_EXE_throng");
 pub(crate) fn words<'a>(line: &'a str, values: &[&'a str]) -> Vec<&'a str> {
     let mut values = values.iter().copied();
     let mut value = || values.next().expect("there is a value for each");
-    let words = line.split(' ');
-    let words = words
+    let words = line
+        .split(' ')
         .map(|word| if word == "{}" { value() } else { word })
         .collect();
     assert_eq!(values.next(), None, "{line}");

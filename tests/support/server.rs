@@ -62,8 +62,8 @@ impl Server {
             .context("it does not listen")?;
         let address = line
             .strip_prefix("listening on ")
-            .and_then(|line| line.split(' ').next());
-        let address = address.with_context(|| format!("its first line is `{line}`"))?;
+            .and_then(|line| line.split(' ').next())
+            .with_context(|| format!("its first line is `{line}`"))?;
         server.address = address
             .parse()
             .with_context(|| format!("in the line `{line}`"))?;

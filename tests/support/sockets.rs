@@ -52,8 +52,10 @@ pub(crate) fn is_listener(root: i32, port: u16) -> anyhow::Result<bool> {
     let mut tree = vec![root];
     let mut looked_at = 0;
     while let Some(&pid) = tree.get(looked_at) {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
-        let mut descriptors = descriptors.into_iter().flatten().flatten();
+        let mut descriptors = fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let is_held = |link: PathBuf| sockets.contains(&link);
         if descriptors.any(|one| fs::read_link(one.path()).is_ok_and(is_held)) {
             return Ok(true);

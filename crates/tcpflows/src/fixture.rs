@@ -266,17 +266,16 @@ impl Writing {
             let kept = bytes.len().min(self.snap);
             let scale = if self.nanoseconds { 1000 } else { 1 };
             let time = packet.at_us as u64 * scale;
-            let fields = [
+            let fields: Vec<u8> = [
                 0,
                 (time >> 32) as u32,
                 time as u32,
                 kept as u32,
                 bytes.len() as u32,
-            ];
-            let fields: Vec<u8> = fields
-                .into_iter()
-                .flat_map(|field| self.u32(field))
-                .collect();
+            ]
+            .into_iter()
+            .flat_map(|field| self.u32(field))
+            .collect();
             file.extend(self.block(6, &[&fields[..], &bytes[..kept]].concat()));
         }
         let seven: [u8; 8] = if self.big_endian {

@@ -268,12 +268,14 @@ mod tests {
             "{dispersion}"
         );
         values.sort_by(f64::total_cmp);
-        let distance = (0..).zip(&values).map(|(index, value)| {
-            let expected = -(-value).exp_m1();
-            let (below, above) = (f64::from(index) / count, f64::from(index + 1) / count);
-            (expected - below).max(above - expected)
-        });
-        let distance = distance.fold(0.0, f64::max);
+        let distance = (0..)
+            .zip(&values)
+            .map(|(index, value)| {
+                let expected = -(-value).exp_m1();
+                let (below, above) = (f64::from(index) / count, f64::from(index + 1) / count);
+                (expected - below).max(above - expected)
+            })
+            .fold(0.0, f64::max);
         assert!(distance * count.sqrt() < 1.95, "{distance}");
     }
 

@@ -143,13 +143,16 @@ pub(super) struct ErrorKinds(Vec<ErrorKind>);
 impl ErrorKinds {
     /// The index of a kind. If there were ever more kinds than indexes, the last index would stand for the rest.
     pub(super) fn number(&mut self, kind: ErrorKind) -> u8 {
-        let place = self.0.iter().position(|known| *known == kind);
-        let place = place.unwrap_or_else(|| {
-            if self.0.len() < usize::from(u8::MAX) {
-                self.0.push(kind);
-            }
-            self.0.len() - 1
-        });
+        let place = self
+            .0
+            .iter()
+            .position(|known| *known == kind)
+            .unwrap_or_else(|| {
+                if self.0.len() < usize::from(u8::MAX) {
+                    self.0.push(kind);
+                }
+                self.0.len() - 1
+            });
         place as u8 + 1
     }
 

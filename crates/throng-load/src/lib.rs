@@ -425,8 +425,7 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
                 std::thread::sleep(limit);
             }
             Next::Enter(phase) => {
-                let slices = shared.slices.as_ref();
-                let slices = slices.filter(|_| phase == Phase::Measure);
+                let slices = shared.slices.as_ref().filter(|_| phase == Phase::Measure);
                 if let Some(slices) = slices {
                     slices.rest(plan.grace);
                 }

@@ -148,8 +148,12 @@ impl Routes {
             let fitting: Vec<Row> = rows
                 .filter(|row| row.is_ipv4 == address.is_ipv4())
                 .collect();
-            let count = fitting.iter().map(|row| u128::from(row.count));
-            let count: u64 = count.sum::<u128>().try_into().unwrap_or(u64::MAX);
+            let count: u64 = fitting
+                .iter()
+                .map(|row| u128::from(row.count))
+                .sum::<u128>()
+                .try_into()
+                .unwrap_or(u64::MAX);
             if count == 0 {
                 return Err(NoSource(address));
             }

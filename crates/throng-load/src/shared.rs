@@ -156,8 +156,10 @@ impl Shared {
         let asked = self.times_asked.load(Relaxed);
         if published.times_given.load(Relaxed) < asked {
             published.times_given.store(asked, Relaxed);
-            let given = published.times.lock();
-            let mut given = given.unwrap_or_else(PoisonError::into_inner);
+            let mut given = published
+                .times
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             // Reuses the same memory, since a thread under load has no time to allocate.
             match &mut *given {
                 Some(times) => times.copy_from(pool.times()),

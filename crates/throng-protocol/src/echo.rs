@@ -333,8 +333,11 @@ impl EchoClient {
 
     #[cold]
     fn mismatch(&self, got: &[u8], expected: &[u8], sizes: &[usize]) -> ProtocolError {
-        let at = got.iter().zip(expected).position(|(a, b)| a != b);
-        let at = at.expect("the slices differ");
+        let at = got
+            .iter()
+            .zip(expected)
+            .position(|(a, b)| a != b)
+            .expect("the slices differ");
         ProtocolError {
             what: format!(
                 "byte {} of the reply is {:#04x} instead of {:#04x}",

@@ -389,8 +389,9 @@ mod tests {
     #[test]
     fn an_error_quotes_no_whole_file() {
         let text = format!("{{\"seed\": \"{}\"}}", "x".repeat(100_000));
-        let error = parse::<Run>(Path::new("x"), 1, &text).unwrap_err();
-        let error = error.to_string();
+        let error = parse::<Run>(Path::new("x"), 1, &text)
+            .unwrap_err()
+            .to_string();
         assert!(error.len() < 2 * MOST_OF_REASON, "{error}");
         assert!(error.ends_with("expected u64"), "{error}");
     }
@@ -399,8 +400,9 @@ mod tests {
     fn a_damaged_histogram_has_its_place() {
         let latency = "{\"count\": 1, \"min_us\": 1, \"mean_us\": 1, \"p50_us\": 1, \"p90_us\": 1, \"max_us\": 1,\n\
                        \"histogram\": \"AAAA\"}";
-        let error = parse::<crate::Latency>(Path::new("x"), 4, latency).unwrap_err();
-        let error = error.to_string();
+        let error = parse::<crate::Latency>(Path::new("x"), 4, latency)
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("x, line 5, column "), "{error}");
         assert!(error.contains("not an HdrHistogram"), "{error}");
     }
@@ -445,8 +447,9 @@ mod tests {
             ("{\"a\": {\"b\\\"\": -1.5e300}}", "line 2, column 15"),
             ("[1000000000000001]", "line 2, column 2"),
         ] {
-            let error = parse::<serde_json::Value>(path, 2, text).unwrap_err();
-            let error = error.to_string();
+            let error = parse::<serde_json::Value>(path, 2, text)
+                .unwrap_err()
+                .to_string();
             assert!(
                 error.contains(place) && error.contains("too large"),
                 "{error}"

@@ -42,9 +42,10 @@ impl Settings {
                 self.load_threads.to_string(),
                 other.load_threads.to_string(),
             ),
-        ];
-        let own = own.into_iter().filter(|(_, now, then)| now != then);
-        let own = own.map(|(what, now, then)| (what.to_owned(), now, then));
+        ]
+        .into_iter()
+        .filter(|(_, now, then)| now != then)
+        .map(|(what, now, then)| (what.to_owned(), now, then));
         // The numbers of clients are compared above.
         let of_load = self.load.differing(&other.load).into_iter();
         of_load

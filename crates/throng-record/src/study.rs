@@ -207,8 +207,9 @@ impl StudyPart {
 
     /// How it differs from what is written: "clients 1 instead of 7, runs 2 instead of 8".
     pub fn scaled_in_words(&self) -> String {
-        let changes = self.scaled.iter();
-        let changes: Vec<String> = changes
+        let changes: Vec<String> = self
+            .scaled
+            .iter()
             .map(|(setting, change)| format!("{setting} {change}"))
             .collect();
         changes.join(", ")
@@ -218,8 +219,11 @@ impl StudyPart {
 impl LeftOut {
     /// The skipped loads and servers with the reason, as text.
     pub fn words(&self) -> String {
-        let clients = self.clients.iter();
-        let clients: Vec<String> = clients.map(|one| whole(f64::from(*one))).collect();
+        let clients: Vec<String> = self
+            .clients
+            .iter()
+            .map(|one| whole(f64::from(*one)))
+            .collect();
         let clients = clients.join(", ");
         let what = match (&self.server, clients.as_str()) {
             (Some(server), "") => server.clone(),

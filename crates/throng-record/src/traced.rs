@@ -106,8 +106,10 @@ pub fn gathered(calls: &[Call]) -> Vec<Call> {
     while !rest.is_empty() {
         let found = (1..=LONGEST).find_map(|length| {
             let group = rest.get(..length)?;
-            let times = rest.chunks_exact(length).take_while(|next| *next == group);
-            let times = times.count();
+            let times = rest
+                .chunks_exact(length)
+                .take_while(|next| *next == group)
+                .count();
             (times >= FEWEST).then_some((length, times))
         });
         let (length, times) = found.unwrap_or((1, 1));

@@ -339,8 +339,9 @@ fn sentence(ranking: &Ranking, measure: &Measure) -> String {
         );
     }
     if !ranking.inconclusive().is_empty() {
-        let all = ranking.inconclusive().into_iter();
-        let all: Vec<String> = all
+        let all: Vec<String> = ranking
+            .inconclusive()
+            .into_iter()
             .map(|(server, seen)| format!("{server} ({} or more would show)", percent(seen)))
             .collect();
         let _ = write!(

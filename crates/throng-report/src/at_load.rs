@@ -35,8 +35,9 @@ impl Share {
     /// When a histogram in the record cannot be read.
     pub(super) fn all<'a>(trials: impl Iterator<Item = &'a Trial>) -> anyhow::Result<Vec<Self>> {
         let at_load = trials.filter(|trial| trial.purpose == Purpose::AtLoad);
-        let shares = at_load.filter_map(Self::of);
-        let mut shares = shares.collect::<Result<Vec<_>, _>>()?;
+        let mut shares = at_load
+            .filter_map(Self::of)
+            .collect::<Result<Vec<_>, _>>()?;
         shares.sort_by_key(|share| share.percent);
         Ok(shares)
     }

@@ -117,8 +117,8 @@ impl Control {
 /// The ratio that differs from 1 with the greatest certainty, if any does. Together, the two tests are wrong in 5 % of
 /// runs.
 fn off(ratios: [(&'static str, Option<LogRatio>); 2]) -> Option<ControlDifference> {
-    let known = ratios.into_iter();
-    let known: Vec<(&'static str, LogRatio)> = known
+    let known: Vec<(&'static str, LogRatio)> = ratios
+        .into_iter()
         .filter_map(|(what, ratio)| Some((what, ratio?)))
         .collect();
     let p_values: Vec<f64> = known.iter().map(|(_, ratio)| ratio.p_value()).collect();

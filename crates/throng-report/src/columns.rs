@@ -263,8 +263,10 @@ mod tests {
     fn calls_are_listed_by_name_most_frequent_first() {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
-        let row = summary.rows_at(100).find(|row| row.server == "epoll");
-        let row = row.unwrap();
+        let row = summary
+            .rows_at(100)
+            .find(|row| row.server == "epoll")
+            .unwrap();
         let text = Column::Calls.text(row);
         assert_eq!(text, "recvfrom 1.00, sendto 1.00, epoll_pwait 0.20");
         let sum: f64 = calls(row).iter().map(|(_, each)| each).sum();

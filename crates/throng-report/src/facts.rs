@@ -169,8 +169,10 @@ pub(crate) const NAMED: usize = 6;
 /// What these differences mean for the results, the most important first. `called` are the names of both runs.
 pub(crate) fn caveats(differences: &[Fact], called: [&str; 2]) -> Vec<String> {
     let all = CAVEATS.iter().filter_map(|(kind, begin, has_values, end)| {
-        let own = differences.iter();
-        let own: Vec<&Fact> = own.filter(|fact| fact.kind == *kind).collect();
+        let own: Vec<&Fact> = differences
+            .iter()
+            .filter(|fact| fact.kind == *kind)
+            .collect();
         let with_values = |fact: &&Fact| {
             let ([then, now], [earlier, later]) = (fact.texts(), called);
             format!("{} {then} in {earlier} and {now} in {later}", fact.name)
@@ -236,10 +238,14 @@ pub(crate) fn details(run: &Run) -> Vec<Condition> {
 
 /// Everything that a server is started with, in words.
 pub(crate) fn started(server: &ServerInfo) -> String {
-    let environment = server.environment.iter();
-    let environment = environment.map(|(name, value)| format!("{name}={value}"));
-    let limits = server.limits.iter();
-    let limits = limits.map(|(name, value)| format!("limit {name}={value}"));
+    let environment = server
+        .environment
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let limits = server
+        .limits
+        .iter()
+        .map(|(name, value)| format!("limit {name}={value}"));
     let more: Vec<String> = environment.chain(limits).collect();
     let mut command = server.command.clone();
     if let Some(running) = server.running() {
@@ -310,8 +316,8 @@ fn of_settings(run: &Run, warm_up: Option<String>) -> Vec<Condition> {
         (Load, "Simulated link", link),
         (Load, "Load threads", settings.load_threads.to_string()),
         (Moment, "Seed", run.seed.to_string()),
-    ];
-    let facts = facts.into_iter();
+    ]
+    .into_iter();
     facts
         .map(|(kind, name, value)| Condition::new(kind, name, value))
         .collect()
@@ -375,8 +381,8 @@ fn of_host(run: &Run) -> Vec<Condition> {
             "Other processes at the start",
             Some(provenance::others(host)),
         ),
-    ];
-    let of_moment = of_moment.into_iter();
+    ]
+    .into_iter();
     let of_throng = provenance::of_throng(run).into_iter();
     let mut facts = of_machine(host);
     facts.extend(of_moment.map(|(name, value)| Condition::new(Kind::Moment, name, value)));
@@ -395,8 +401,10 @@ pub fn of_machine(host: &Host) -> Vec<Condition> {
     });
     let cpu = host.cpu_model.as_deref().unwrap_or(ABSENT);
     let cpu = format!("{cpu}, {} usable{quota}", host.cpus);
-    let virtual_machine = host.virtual_machine.clone();
-    let virtual_machine = virtual_machine.unwrap_or_else(|| "none detected".to_owned());
+    let virtual_machine = host
+        .virtual_machine
+        .clone()
+        .unwrap_or_else(|| "none detected".to_owned());
     let (soft, hard) = (count(host.descriptors_soft), count(host.descriptors_hard));
     let ports = host.ephemeral_ports;
     let memory = host.memory_bytes.map(|value| bytes(value as f64));

@@ -237,8 +237,10 @@ pub(crate) fn limit_by_clients(trial: &mut Trial) {
 pub(crate) fn examine(run: &Run, trials: &mut [Trial]) {
     for trial in trials {
         let mut servers = run.servers.iter();
-        let server = servers.find(|server| server.name == trial.server);
-        let server = server.cloned().unwrap_or_default();
+        let server = servers
+            .find(|server| server.name == trial.server)
+            .cloned()
+            .unwrap_or_default();
         trial.examine(&server, &run.settings, &run.host);
     }
 }

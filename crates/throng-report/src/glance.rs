@@ -87,12 +87,14 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
         let first = answers.map(|report| report.answer.first.clone()).next();
         return first.unwrap_or_else(|| "No part has run yet.".to_owned());
     }
-    let counts = ClaimVerdict::ALL.into_iter().filter_map(|verdict| {
-        let claims = report.claims.iter();
-        let count = claims.filter(|claim| claim.verdict == verdict).count();
-        (count > 0).then(|| format!("{count} {}", verdict.text()))
-    });
-    let counts: Vec<String> = counts.collect();
+    let counts: Vec<String> = ClaimVerdict::ALL
+        .into_iter()
+        .filter_map(|verdict| {
+            let claims = report.claims.iter();
+            let count = claims.filter(|claim| claim.verdict == verdict).count();
+            (count > 0).then(|| format!("{count} {}", verdict.text()))
+        })
+        .collect();
     format!("{}: {}.", counted(all, "claim"), list(&counts))
 }
 

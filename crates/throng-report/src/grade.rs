@@ -335,8 +335,11 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Finding> {
         let mut measures = pair.measures.iter().filter(of);
         measures.find_map(|measured| measured.smallest_difference)
     };
-    let missed = comparison.pairs.iter().filter_map(speed);
-    let missed = missed.max_by(f64::total_cmp)?;
+    let missed = comparison
+        .pairs
+        .iter()
+        .filter_map(speed)
+        .max_by(f64::total_cmp)?;
     (missed > NOISY).then(|| {
         let missed = percent(missed);
         NOISE.found(format!("noise hides speed differences below {missed}"))

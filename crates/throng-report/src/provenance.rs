@@ -62,8 +62,11 @@ pub(crate) fn program_of(server: &ServerInfo) -> Option<&ForeignProgram> {
 /// The build of throng that measured, as (name, value).
 pub(crate) fn of_throng(run: &Run) -> Vec<(&'static str, String)> {
     let program = &run.throng_program;
-    let compiler = [&program.compiler, &program.flags].map(Option::as_deref);
-    let compiler: Vec<&str> = compiler.into_iter().flatten().collect();
+    let compiler: Vec<&str> = [&program.compiler, &program.flags]
+        .map(Option::as_deref)
+        .into_iter()
+        .flatten()
+        .collect();
     let facts = [
         ("throng", Some(version(run))),
         ("throng's source", commit(program)),
@@ -110,8 +113,10 @@ pub(crate) fn of_cpu(host: &Host) -> Vec<(&'static str, String)> {
 
 /// Other processes that used CPU time when measuring began: "cc 99 %, make 5 %".
 pub(crate) fn others(host: &Host) -> String {
-    let others = host.other_processes.iter();
-    let others = others.map(|one| format!("{} {:.0} %", one.name, one.cpu_percent));
+    let others = host
+        .other_processes
+        .iter()
+        .map(|one| format!("{} {:.0} %", one.name, one.cpu_percent));
     others.collect::<Vec<_>>().join(", ")
 }
 
@@ -137,8 +142,11 @@ pub(crate) fn identity(program: &ForeignProgram) -> String {
 
 fn listed(called: &str, program: &ForeignProgram) -> String {
     let described = |name: &str, more: Option<&String>, file: &UsedFile| {
-        let known = more.cloned().into_iter();
-        let known: Vec<String> = known.chain(file.sha256.as_deref().map(hash)).collect();
+        let known: Vec<String> = more
+            .cloned()
+            .into_iter()
+            .chain(file.sha256.as_deref().map(hash))
+            .collect();
         if known.is_empty() {
             return name.to_owned();
         }
@@ -161,16 +169,15 @@ pub(crate) fn running(running: &Running) -> String {
         let sha256 = process
             .program
             .as_ref()
-            .and_then(|file| file.sha256.as_deref());
-        let sha256 = sha256.map_or_else(String::new, |digits| format!(" ({})", hash(digits)));
+            .and_then(|file| file.sha256.as_deref())
+            .map_or_else(String::new, |digits| format!(" ({})", hash(digits)));
         format!("{} {}{sha256}", process.name, process.pid)
     });
     format!("{place}: {}", list(&processes.collect::<Vec<_>>()))
 }
 
 fn commit(program: &ThrongProgram) -> Option<String> {
-    let commit = program.commit.as_deref()?;
-    let commit: String = commit.chars().take(12).collect();
+    let commit: String = program.commit.as_deref()?.chars().take(12).collect();
     let modified = match program.modified {
         Some(true) => ", modified",
         _ => "",
@@ -187,8 +194,9 @@ fn hash(digits: &str) -> String {
 fn known<const N: usize>(
     facts: [(&'static str, Option<String>); N],
 ) -> Vec<(&'static str, String)> {
-    let facts = facts.into_iter();
-    let facts = facts.filter_map(|(name, value)| Some((name, value?)));
+    let facts = facts
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
     facts.filter(|(_, value)| !value.is_empty()).collect()
 }
 

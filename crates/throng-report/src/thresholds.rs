@@ -17,8 +17,9 @@ pub(super) fn judged(
     let mut judged = Vec::new();
     for (text, condition) in read {
         let name = condition.server.as_ref();
-        let rows = summary.rows.iter();
-        let mut rows = rows
+        let mut rows = summary
+            .rows
+            .iter()
             .filter(|row| name.is_none_or(|name| *name == row.server))
             .peekable();
         if rows.peek().is_none() && run.finished_at.is_some() && summary.trials_run == 0 {

@@ -339,8 +339,7 @@ impl<R: BufRead> Lines<R> {
         } else if bytes.len() as u64 == MOST_BYTES {
             bail!("line {number} has more than {MOST_BYTES} bytes");
         }
-        let text = String::from_utf8(bytes);
-        let text = text
+        let text = String::from_utf8(bytes)
             .ok()
             .with_context(|| format!("line {number} is not UTF-8 text"))?;
         Ok(Some((number, text)))

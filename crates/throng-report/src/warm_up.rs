@@ -19,8 +19,10 @@ pub(crate) fn reported(summary: &Summary) -> Option<String> {
         .filter_map(|server| Some((server, of_server(server)?)))
         .collect();
     let least = took.iter().map(|(_, took)| *took).min_by(f64::total_cmp)?;
-    let longer = took.iter().filter(|(_, took)| *took > LONGER * least);
-    let longer = longer.map(|(server, took)| format!("; {server} {}", time(took * 1e6)));
+    let longer = took
+        .iter()
+        .filter(|(_, took)| *took > LONGER * least)
+        .map(|(server, took)| format!("; {server} {}", time(took * 1e6)));
     Some(time(least * 1e6) + &longer.collect::<String>())
 }
 
@@ -118,8 +120,10 @@ mod tests {
         let pair = format!("epoll and thread are not comparable: epoll: {fault}.");
         assert!(text.contains(&pair), "{text}");
         // Its figures come from the trials in which it was level; the other trials are set aside.
-        let first = trials.iter_mut().find(|trial| trial.server == "epoll");
-        let first = first.unwrap();
+        let first = trials
+            .iter_mut()
+            .find(|trial| trial.server == "epoll")
+            .unwrap();
         first.findings.clear();
         first.load.as_mut().unwrap().warm_up = None;
         let (text, _) = answer(&run, &trials);

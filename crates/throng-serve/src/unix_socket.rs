@@ -33,12 +33,14 @@ impl SocketFile {
             }
             bound => bound?,
         }
-        let file = path.file().map(|path| {
-            let metadata = path.symlink_metadata()?;
-            let inode = (metadata.dev(), metadata.ino());
-            Ok::<_, io::Error>(Self { path, inode })
-        });
-        let file = file.transpose()?;
+        let file = path
+            .file()
+            .map(|path| {
+                let metadata = path.symlink_metadata()?;
+                let inode = (metadata.dev(), metadata.ino());
+                Ok::<_, io::Error>(Self { path, inode })
+            })
+            .transpose()?;
         socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
         Ok((socket, file))
     }

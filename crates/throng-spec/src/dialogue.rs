@@ -14,8 +14,8 @@ impl LoadSpec {
     /// The wrong key of the load.
     pub fn dialogue(&self, host: &str) -> Result<(&'static dyn Dialogue, Settings), SpecError> {
         if let (Some(sent), Some(expect)) = (&self.send, &self.expect) {
-            let expectation = Expectation::parse(expect);
-            let expectation = expectation.map_err(|why| SpecError::value("expect", why))?;
+            let expectation =
+                Expectation::parse(expect).map_err(|why| SpecError::value("expect", why))?;
             let custom = Custom::new(&self.sent_bytes(sent)?, Box::leak(Box::new(expectation)))
                 .map_err(|why| SpecError::value("send", format!("`send`: {why}")))?;
             return Ok((Box::leak(Box::new(custom)), Settings::default()));

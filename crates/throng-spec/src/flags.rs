@@ -48,8 +48,9 @@ impl LoadSpec {
         let usual = Self {
             requests_per_client: self.has_jobs().then_some(0),
             ..Self::default()
-        };
-        let usual = usual.normalised().entries();
+        }
+        .normalised()
+        .entries();
         let entries = self.entries().into_iter();
         let unusual = entries
             .filter(|(key, texts)| usual.get(key) != Some(texts) && !keys.contains(&key.as_str()));

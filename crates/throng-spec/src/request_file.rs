@@ -147,8 +147,9 @@ impl RequestFile {
                 &line.headers.under(headers),
                 body,
             );
-            let request = request.and_then(|request| request.with_variables_if(variables));
-            let mut request = request.map_err(|(part, why)| wrong(key_of(part), &why))?;
+            let mut request = request
+                .and_then(|request| request.with_variables_if(variables))
+                .map_err(|(part, why)| wrong(key_of(part), &why))?;
             if let Some(expected) = line.expect {
                 request = request.expecting(expected);
             }

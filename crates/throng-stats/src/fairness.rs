@@ -120,8 +120,10 @@ impl Counts {
         let number = clients as f64;
         let mean = total / number;
         let of_one = |&(clients, total): &(u64, u64)| total as f64 / clients as f64;
-        let starved = self.steps.values();
-        let starved = starved.filter(|step| of_one(step) < STARVED_BELOW * mean);
+        let starved = self
+            .steps
+            .values()
+            .filter(|step| of_one(step) < STARVED_BELOW * mean);
         let (mut left, mut slowest) = (number / 10.0, 0.0);
         for step in self.steps.values() {
             let taken = left.min(step.0 as f64);

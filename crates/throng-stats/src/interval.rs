@@ -122,13 +122,14 @@ mod tests {
     fn intervals_of_medians_cover_95_percent() {
         let mut random = fastrand::Rng::with_seed(5);
         for count in [6, 7, 10, 15, 30] {
-            let held = (0..2000).filter(|_| {
-                let values: Vec<f64> = (0..count).map(|_| -random.f64().ln()).collect();
-                median_interval(&values)
-                    .unwrap()
-                    .holds(std::f64::consts::LN_2)
-            });
-            let held = held.count();
+            let held = (0..2000)
+                .filter(|_| {
+                    let values: Vec<f64> = (0..count).map(|_| -random.f64().ln()).collect();
+                    median_interval(&values)
+                        .unwrap()
+                        .holds(std::f64::consts::LN_2)
+                })
+                .count();
             assert!(held >= 1880, "{count} values: {held} of 2000");
         }
     }

@@ -110,8 +110,11 @@ pub fn unpaired_log_ratio(a: &[f64], b: &[f64]) -> Option<LogRatio> {
 
 /// The ratio a/b from any number of pairs, without an interval. Ignores pairs with a zero.
 pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
-    let logs = pairs.iter().map(|(a, b)| a.ln() - b.ln());
-    let mut logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+    let mut logs: Vec<f64> = pairs
+        .iter()
+        .map(|(a, b)| a.ln() - b.ln())
+        .filter(|log| log.is_finite())
+        .collect();
     logs.sort_unstable_by(f64::total_cmp);
     let trimmed = (TRIMMED * logs.len() as f64) as usize;
     let kept = &logs[trimmed..logs.len() - trimmed];
@@ -290,8 +293,10 @@ fn inflation(values: &[f64], middle: f64, squares: f64) -> f64 {
     // Corrected for the bias of -(1 + 3r)/n (F. H. C. Marriott and J. A. Pope, "Bias in the estimation of
     // autocorrelations", Biometrika 41 (1954)).
     let correlation = |lag: usize| {
-        let products = values.iter().zip(&values[lag..]);
-        let products = products.map(|(one, other)| (one - middle) * (other - middle));
+        let products = values
+            .iter()
+            .zip(&values[lag..])
+            .map(|(one, other)| (one - middle) * (other - middle));
         let raw = products.sum::<f64>() / squares;
         raw + (1.0 + 3.0 * raw) / count
     };

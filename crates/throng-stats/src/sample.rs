@@ -195,21 +195,22 @@ mod tests {
     fn intervals_of_bursts_cover_95_percent_if_neighbours_share_disturbances() {
         let mut random = fastrand::Rng::with_seed(7);
         let mut noise = move || 0.1 * ((0..12).map(|_| random.f64()).sum::<f64>() - 6.0);
-        let held = (0..2000).filter(|_| {
-            let (mut own, mut other) = (Vec::new(), Vec::new());
-            for burst in 0..10 {
-                let shared = noise();
-                for round in [15 * burst + 1, 15 * burst + 2] {
-                    own.push((round, (shared + noise()).exp()));
-                    other.push((round, 1.0));
+        let held = (0..2000)
+            .filter(|_| {
+                let (mut own, mut other) = (Vec::new(), Vec::new());
+                for burst in 0..10 {
+                    let shared = noise();
+                    for round in [15 * burst + 1, 15 * burst + 2] {
+                        own.push((round, (shared + noise()).exp()));
+                        other.push((round, 1.0));
+                    }
                 }
-            }
-            let [own, other] = [own, other].map(Sample::of_slices);
-            let ratio = own.ratio_of_bursts(&other).unwrap();
-            assert_eq!(ratio.pairs, 10);
-            ratio.interval(0.95).holds(1.0)
-        });
-        let held = held.count();
+                let [own, other] = [own, other].map(Sample::of_slices);
+                let ratio = own.ratio_of_bursts(&other).unwrap();
+                assert_eq!(ratio.pairs, 10);
+                ratio.interval(0.95).holds(1.0)
+            })
+            .count();
         assert!(held >= 1860, "{held} of 2000");
     }
 

@@ -240,8 +240,11 @@ struct Resamples {
 
 /// Resamples of groups whose trials are in order of their rounds.
 fn resamples(groups: &[Group], seed: u64) -> Resamples {
-    let fewest = groups.iter().map(|group| group.trials.len()).min();
-    let fewest = fewest.unwrap_or_default();
+    let fewest = groups
+        .iter()
+        .map(|group| group.trials.len())
+        .min()
+        .unwrap_or_default();
     if fewest < 2 {
         return Resamples {
             values: vec![groups.iter().map(median).collect()],

@@ -297,11 +297,12 @@ fn one_run(source: &mut Pairs, is_of_slices: bool) -> Sample {
     let start = |source: &mut Pairs| BETWEEN_STARTS / 2.0_f64.sqrt() * source.normal();
     let common = start(source);
     let number = if is_of_slices { 200 } else { 12 };
-    let values = (0..number).map(|round| {
-        let own = if is_of_slices { common } else { start(source) };
-        (round, (own + 0.005 * source.normal()).exp())
-    });
-    let values = values.collect();
+    let values = (0..number)
+        .map(|round| {
+            let own = if is_of_slices { common } else { start(source) };
+            (round, (own + 0.005 * source.normal()).exp())
+        })
+        .collect();
     if is_of_slices {
         Sample::of_slices(values)
     } else {
@@ -342,8 +343,7 @@ fn slices_of_servers_that_started_once() {
     let all: Vec<LogRatio> = (0..100)
         .map(|run| in_slices(Noise::Normal, run, 0.02_f64.ln_1p()))
         .collect();
-    let found = all.iter().filter(|ratio| ratio.p_value() < 0.05);
-    let found: Vec<_> = found.collect();
+    let found: Vec<_> = all.iter().filter(|ratio| ratio.p_value() < 0.05).collect();
     let wrong = found.iter().filter(|ratio| ratio.log < 0.0).count();
     assert!(found.len() >= 90 && wrong == 0, "{} {wrong}", found.len());
 }

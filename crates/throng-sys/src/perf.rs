@@ -311,8 +311,10 @@ mod tests {
                 wait.recv().unwrap();
                 burn(Duration::from_millis(50));
             });
-            let counter = scope.spawn(|| Group::open(Event::TASK_CLOCK).unwrap());
-            let counter = counter.join().unwrap();
+            let counter = scope
+                .spawn(|| Group::open(Event::TASK_CLOCK).unwrap())
+                .join()
+                .unwrap();
             work.send(()).unwrap();
             stranger.join().unwrap();
             counter.read().unwrap().values[0]

@@ -93,11 +93,11 @@ pub fn select(
         "every descriptor looked at has a bit in both sets"
     );
     // Both types depend on the system.
-    let mut time = timeout.map(|timeout| libc::timeval {
-        tv_sec: timeout.as_secs() as _,
-        tv_usec: (timeout.as_micros() % 1_000_000) as _,
-    });
-    let time = time
+    let time = timeout
+        .map(|timeout| libc::timeval {
+            tv_sec: timeout.as_secs() as _,
+            tv_usec: (timeout.as_micros() % 1_000_000) as _,
+        })
         .as_mut()
         .map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // SAFETY: both sets are at least `count` bits long (asserted above) and exclusively borrowed;

@@ -118,8 +118,10 @@ mod tests {
         command.args(["-c", "ulimit -n"]);
         command.stdout(std::process::Stdio::piped());
         limit(&mut command, vec![(Resource::Nofile, 77)]);
-        let output = spawn(&mut command, &[]).unwrap();
-        let output = output.wait_with_output().unwrap();
+        let output = spawn(&mut command, &[])
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
         assert_eq!(output.stdout, b"77\n");
         let ours = rustix::process::getrlimit(Resource::Nofile);
         assert_ne!(ours.current, Some(77));

@@ -38,8 +38,12 @@ impl Client {
             let host = address
                 .rsplit_once(':')
                 .map_or(address.as_str(), |(host, _)| host);
-            let name = tls.sni.as_deref().unwrap_or(host);
-            let name = name.trim_start_matches('[').trim_end_matches(']');
+            let name = tls
+                .sni
+                .as_deref()
+                .unwrap_or(host)
+                .trim_start_matches('[')
+                .trim_end_matches(']');
             let read = ServerName::try_from(name.to_owned());
             read.map_err(|_| anyhow::anyhow!("`{name}` is not a server name; use --sni NAME"))
         };

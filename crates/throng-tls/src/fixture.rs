@@ -201,8 +201,7 @@ pub fn server_config(certified: &Certified, speaks: &TlsServerSettings) -> Arc<S
     let versions = speaks
         .version
         .map_or(rustls::ALL_VERSIONS.to_vec(), |one| vec![one]);
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
-    let builder = builder
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&versions)
         .expect("there are versions");
     let builder = match &speaks.clients_of {

@@ -94,8 +94,9 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
 
 /// All results in order of time, each with the name of its record.
 fn all_occasions(runs: &[RunEntry]) -> Vec<(String, &Occasion)> {
-    let known = runs.iter();
-    let known = known.filter_map(|run| Some((run, run.glance.as_ref()?.as_ref().ok()?)));
+    let known = runs
+        .iter()
+        .filter_map(|run| Some((run, run.glance.as_ref()?.as_ref().ok()?)));
     let occasions = known.flat_map(|(run, glance)| {
         glance.occasions.iter().map(move |occasion| {
             let part = occasion.part.as_ref();
@@ -139,8 +140,10 @@ fn answer(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Mar
         changes.any(|(_, verdict)| verdict.is_difference())
     };
     let changed = points.iter().filter(is_change);
-    let compared = points.iter().filter(|point| !point.changes.is_empty());
-    let compared = compared.count();
+    let compared = points
+        .iter()
+        .filter(|point| !point.changes.is_empty())
+        .count();
     html! {
         section.answer aria-labelledby="answer" {
             h2 #answer { "The answer" }

@@ -167,12 +167,14 @@ pub(super) fn chart(
     if !lines.iter().any(|(_, points)| points.len() > 1) {
         return html! {};
     }
-    let last = lines.iter().filter_map(|(name, points)| {
-        let value = number(points.last()?.y);
-        let unit = y.1.unwrap_or_default();
-        Some(format!("{name}: last {value} {unit}").trim_end().to_owned())
-    });
-    let last: Vec<String> = last.collect();
+    let last: Vec<String> = lines
+        .iter()
+        .filter_map(|(name, points)| {
+            let value = number(points.last()?.y);
+            let unit = y.1.unwrap_or_default();
+            Some(format!("{name}: last {value} {unit}").trim_end().to_owned())
+        })
+        .collect();
     let axis = |(label, unit), from_zero| Axis {
         label,
         unit,

@@ -118,8 +118,9 @@ fn last_trials(directory: &Path) -> anyhow::Result<Vec<Trial>> {
         lines.remove(0);
     }
     let read = |line: &&[u8]| -> anyhow::Result<Trial> {
-        let trial = std::str::from_utf8(line).ok();
-        let trial = trial.and_then(|line| record::parse(file.path(), 1, line).ok());
+        let trial = std::str::from_utf8(line)
+            .ok()
+            .and_then(|line| record::parse(file.path(), 1, line).ok());
         // The line number would require reading the whole file.
         trial.context("a line of trials.jsonl is not a trial; the report says which and why")
     };
@@ -175,9 +176,9 @@ pub(super) fn page(runs: &Runs, mut run: RunEntry) -> Response {
 
 fn answer(run: &RunEntry) -> Markup {
     let glance = run.glance.as_ref().map(|glance| glance.as_ref());
-    let problems = [run.problem.as_ref(), glance.and_then(Result::err)];
-    let problems = problems.into_iter().flatten();
-    let problems: Vec<Block> = problems
+    let problems: Vec<Block> = [run.problem.as_ref(), glance.and_then(Result::err)]
+        .into_iter()
+        .flatten()
         .map(|problem| Block::Warning(problem.clone(), String::new()))
         .collect();
     html! {
@@ -303,8 +304,10 @@ fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
 /// The running trial as charts.
 fn charts(points: &[LivePoint]) -> Markup {
     let line = |of: &dyn Fn(&LivePoint) -> Option<f64>| -> Vec<Point> {
-        let known = points.iter().filter(|point| point.ratios.is_none());
-        let known = known.filter_map(|point| Some((point.at_s, of(point)?)));
+        let known = points
+            .iter()
+            .filter(|point| point.ratios.is_none())
+            .filter_map(|point| Some((point.at_s, of(point)?)));
         known
             .filter(|(at, value)| at.is_finite() && value.is_finite())
             .map(|(at, value)| Point::new(at, value))

@@ -96,12 +96,16 @@ impl Viewer {
 
     /// Accepts connections until asked to stop.
     async fn accept(self: Arc<Self>, stop: Stop) -> anyhow::Result<()> {
-        let listener = self.listener.try_clone();
-        let listener = listener.and_then(TcpListener::from_std);
-        let listener = listener.context("cannot listen")?;
-        let asked = stop.fd().try_clone_to_owned();
-        let asked = asked.and_then(pipe::Receiver::from_owned_fd);
-        let asked = asked.context("cannot wait for signals")?;
+        let listener = self
+            .listener
+            .try_clone()
+            .and_then(TcpListener::from_std)
+            .context("cannot listen")?;
+        let asked = stop
+            .fd()
+            .try_clone_to_owned()
+            .and_then(pipe::Receiver::from_owned_fd)
+            .context("cannot wait for signals")?;
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
             let next = async {
@@ -140,12 +144,13 @@ impl Viewer {
             shown(refused)
         } else {
             let viewer = Arc::clone(&self);
-            let made = tokio::task::spawn_blocking(move || answer(&viewer.runs, &uri)).await;
-            let made = made.unwrap_or_else(|_| {
-                // The record caused a panic, which was reported on standard error.
-                let why = "throng cannot make a page of this record.".to_owned();
-                Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, why))
-            });
+            let made = tokio::task::spawn_blocking(move || answer(&viewer.runs, &uri))
+                .await
+                .unwrap_or_else(|_| {
+                    // The record caused a panic, which was reported on standard error.
+                    let why = "throng cannot make a page of this record.".to_owned();
+                    Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, why))
+                });
             let mut response = made.unwrap_or_else(shown);
             // Only links may lead from other sites to these pages.
             let cookie = format!("{}; Path=/; HttpOnly; SameSite=Lax", self.cookie());
@@ -179,8 +184,11 @@ impl Viewer {
     fn refused(&self, request: &Request<Incoming>) -> Option<Refused> {
         let listening = self.listening;
         let ours = |host: &str| is_own(host, listening);
-        let hosts = request.headers().get_all(header::HOST);
-        let mut hosts = hosts.iter().map(|host| host.to_str().unwrap_or_default());
+        let mut hosts = request
+            .headers()
+            .get_all(header::HOST)
+            .iter()
+            .map(|host| host.to_str().unwrap_or_default());
         let is_ours = hosts.next().is_some_and(ours) && hosts.next().is_none();
         let asked = request.uri().authority().map(Authority::as_str);
         if !is_ours || !asked.is_none_or(ours) {

@@ -126,10 +126,13 @@ pub(super) fn page(run: &RunEntry, query: &str) -> Answer {
     let name = &run.name;
     let mut problems = Vec::new();
     let mut unread = |error: anyhow::Error| problems.push(format!("{error:#}"));
-    let series = TimeSeries::read(&run.directory, &trial);
-    let series = series.map_err(&mut unread).ok();
-    let clients = read_clients(&run.directory, &trial);
-    let clients = clients.map_err(&mut unread).ok().flatten();
+    let series = TimeSeries::read(&run.directory, &trial)
+        .map_err(&mut unread)
+        .ok();
+    let clients = read_clients(&run.directory, &trial)
+        .map_err(&mut unread)
+        .ok()
+        .flatten();
     let with_clients = counted(trial.clients, "client");
     let title = format!("{} with {with_clients}, {}", trial.server, trial.occasion());
     let alike = format!(
@@ -311,8 +314,8 @@ fn one(client: &OneClient) -> Row {
         client.connected_at_us,
         client.connect_us,
         client.first_reply_us,
-    ];
-    let times = times.map(|time| or_absent(time, duration));
+    ]
+    .map(|time| or_absent(time, duration));
     let measured = client.window_replies.map(|replies| replies as f64);
     let replies = [or_absent(measured, grouped), grouped(client.replies as f64)];
     let error = if client.error.is_empty() {
@@ -327,8 +330,9 @@ fn one(client: &OneClient) -> Row {
 /// Every metric of the trial.
 fn metrics(trial: &Trial) -> Markup {
     let known = METRICS.iter().filter(|metric| metric.of(trial).is_some());
-    let facts = known.map(|metric| (metric.label.into(), metric.shown_of(trial).into()));
-    let facts: Vec<(Text, Text)> = facts.collect();
+    let facts: Vec<(Text, Text)> = known
+        .map(|metric| (metric.label.into(), metric.shown_of(trial).into()))
+        .collect();
     let summary = format!("{} metrics", facts.len());
     let all = Block::Fold(summary.into(), vec![Block::Facts(facts)]);
     html! {

@@ -10,8 +10,9 @@ use crate::report::document::{self, Block, Cell, Column, Role, Table, Tone};
 /// Everything about a capture, with these of its flows.
 pub(super) fn blocks(name: &str, report: &Report, rows: &[Row]) -> Vec<Block> {
     let (contents, summary) = (&report.contents, &report.summary);
-    let totals = totals(contents, summary).into_iter();
-    let totals = totals.map(|(title, content)| (title.into(), content.into()));
+    let totals = totals(contents, summary)
+        .into_iter()
+        .map(|(title, content)| (title.into(), content.into()));
     let mut blocks = vec![
         Block::Heading(name.into()),
         Block::Facts(totals.collect()),

@@ -107,8 +107,11 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.shared.lock().over = true;
         self.shared.changed.notify_one();
-        let thread = self.thread.get_mut();
-        let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self
+            .thread
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(thread) = thread
             && !std::thread::panicking()
         {

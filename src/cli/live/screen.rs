@@ -283,8 +283,10 @@ mod tests {
         let mut parser = vt100::Parser::new(size(terminal.rows), size(terminal.columns), 100);
         parser.process(printed.as_bytes());
         let screen = parser.screen();
-        let rows = screen.rows(0, terminal.columns);
-        let mut rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
+        let mut rows: Vec<String> = screen
+            .rows(0, terminal.columns)
+            .map(|row| row.trim_end().to_owned())
+            .collect();
         let end = rows.iter().rposition(|row| !row.is_empty());
         rows.truncate(end.map_or(0, |end| end + 1));
         rows

@@ -24,8 +24,10 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     let names = seen
         .servers
         .iter()
-        .map(|server| name(server, most).chars().count());
-    let names = names.max().unwrap_or(0).max(6);
+        .map(|server| name(server, most).chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(6);
     let bar = width.saturating_sub(names + NUMBERS + 2).min(LONGEST_BAR);
     let bar = if bar < SHORTEST_BAR { 0 } else { bar };
     let rates = seen.servers.iter().filter_map(|one| one.requests_per_s);

@@ -26,8 +26,9 @@ pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Bl
         if plan.tls.is_some() { " over TLS" } else { "" },
         load.engine
     );
-    let facts = lines(load, cpus).into_iter();
-    let facts = facts.map(|(name, value)| (name.into(), value.into()));
+    let facts = lines(load, cpus)
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()));
     let mut blocks = vec![Block::Heading(title.into()), Block::Facts(facts.collect())];
     blocks.extend(findings.iter().map(Block::of_finding));
     blocks.push(Block::paragraph(Role::Lead, answer(load)));
@@ -169,8 +170,10 @@ fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
         }
     }
     if !load.server_limits.is_empty() {
-        let limits = load.server_limits.iter();
-        let limits = limits.map(|(setting, value)| format!("{setting} {value}"));
+        let limits = load
+            .server_limits
+            .iter()
+            .map(|(setting, value)| format!("{setting} {value}"));
         lines.push(("server allows", limits.collect::<Vec<_>>().join(", ")));
     }
     lines
@@ -264,8 +267,11 @@ fn completion(load: &Load, jobs: &Completion) -> Vec<(&'static str, String)> {
 
 fn errors(load: &Load) -> String {
     let kinds = load.errors.iter().map(|(kind, count)| {
-        let began = load.errors_first_s.get(kind).copied();
-        let began = began.map_or(String::new(), |at| format!(" (since {at:.2} s)"));
+        let began = load
+            .errors_first_s
+            .get(kind)
+            .copied()
+            .map_or(String::new(), |at| format!(" (since {at:.2} s)"));
         let detail = load.error_details.get(kind);
         let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
         format!("{count} {kind}{began}{detail}")
@@ -328,8 +334,11 @@ fn cpu_share(load: &Load, cpus: usize) -> Option<f64> {
 
 /// Why clients failed, like ": 3 refused, 1 reset"; empty if none did.
 pub(super) fn reasons(load: &Load) -> String {
-    let details = load.error_details.values();
-    let details: Vec<String> = details.map(|detail| format!("; {detail}")).collect();
+    let details: Vec<String> = load
+        .error_details
+        .values()
+        .map(|detail| format!("; {detail}"))
+        .collect();
     by_kind(&load.errors) + &details.concat()
 }
 

@@ -143,8 +143,12 @@ fn runner(
     }
     let (count, mut nothing) = (parts.len(), None);
     let mut lost = None;
-    let cases = whole.parts.iter().filter(|part| part.expected.is_some());
-    let cases: Vec<&str> = cases.map(|part| part.name.as_str()).collect();
+    let cases: Vec<&str> = whole
+        .parts
+        .iter()
+        .filter(|part| part.expected.is_some())
+        .map(|part| part.name.as_str())
+        .collect();
     for (place, mut part) in parts.into_iter().enumerate() {
         if stop.requested() {
             break;

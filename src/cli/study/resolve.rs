@@ -292,8 +292,10 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
     }
     runner::check_times(&load, common.timed).map_err(NoLoad::Usage)?;
     default_protocol(&mut load, part.servers.iter().all(is_ours));
-    let load = load.checked().and_then(LoadSpec::with_files);
-    let load = load.map_err(NoLoad::Wrong)?;
+    let load = load
+        .checked()
+        .and_then(LoadSpec::with_files)
+        .map_err(NoLoad::Wrong)?;
     if !part.is_search() {
         load.check_arrival().map_err(NoLoad::Wrong)?;
     }
@@ -449,8 +451,7 @@ fn wanted(study: &Study, spec: &ServerSpec) -> Result<ChosenServer, StudyError> 
         *cwd = servers::directory(cwd).map_err(|why| wrong(format!("`cwd`: {why}")))?;
     }
     for log in &mut info.logs {
-        let path = std::path::absolute(&*log);
-        let path = path.map_err(|error| wrong(format!("`logs`: {error}")))?;
+        let path = std::path::absolute(&*log).map_err(|error| wrong(format!("`logs`: {error}")))?;
         *log = path.to_string_lossy().into_owned();
     }
     let (kind, ready, stop_signal) = match &spec.kind {

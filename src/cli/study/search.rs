@@ -43,8 +43,8 @@ pub(super) fn limit(
         }
     }
     let wrong = |about: WrongOption| at_option(study, options, &about, 0..0);
-    let flags = SearchFlags::read(&options.words());
-    let flags = flags.map_err(|error| wrong(WrongOption::of(&error, "limit")))?;
+    let flags = SearchFlags::read(&options.words())
+        .map_err(|error| wrong(WrongOption::of(&error, "limit")))?;
     let threads = settings.load_threads as usize;
     let limit = flags.limit(threads, hosts, resources);
     // A shortage of this machine is no mistake of the file.

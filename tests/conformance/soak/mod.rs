@@ -77,18 +77,21 @@ impl Soak {
             GLANCING_CLIENTS
         };
         let chosen = Arguments::from_iter(rest.clone());
-        let models = MODELS.iter().filter(|model| {
-            let name = name(model);
-            let filter = chosen.filter.as_deref();
-            filter.is_none_or(|filter| {
-                if chosen.exact {
-                    name == filter
-                } else {
-                    name.contains(filter)
-                }
+        let models = MODELS
+            .iter()
+            .filter(|model| {
+                let name = name(model);
+                let filter = chosen.filter.as_deref();
+                filter.is_none_or(|filter| {
+                    if chosen.exact {
+                        name == filter
+                    } else {
+                        name.contains(filter)
+                    }
+                })
             })
-        });
-        let models = models.count().max(1) as u32;
+            .count()
+            .max(1) as u32;
         let soak = Self {
             length: length.map_or(GLANCE, |length| length / models),
             clients: clients.unwrap_or(few),

@@ -77,8 +77,11 @@ impl Lab {
 
     /// Runs a command on a host to its end, and returns its output.
     pub(super) fn ran(&self, host: &str, program: &str, arguments: &[&str]) -> String {
-        let ran = self.on(host, program).args(arguments).output();
-        let ran = ran.expect("bash is there");
+        let ran = self
+            .on(host, program)
+            .args(arguments)
+            .output()
+            .expect("bash is there");
         assert!(ran.status.success(), "{program} {arguments:?}: {ran:?}");
         String::from_utf8(ran.stdout).expect("it is text")
     }

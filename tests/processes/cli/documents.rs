@@ -167,13 +167,15 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
     if has(&words, &["--at-once"]) {
         set(&mut words, &["--at-once"], "1");
     }
-    let study = words.get(1).filter(|word| {
-        Path::new(word)
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-            || STUDIES.iter().any(|study| study.info().name == **word)
-    });
-    let study = study.cloned();
+    let study = words
+        .get(1)
+        .filter(|word| {
+            Path::new(word)
+                .extension()
+                .is_some_and(|extension| extension == "toml")
+                || STUDIES.iter().any(|study| study.info().name == **word)
+        })
+        .cloned();
     match command.as_str() {
         // Minutes long; that they can be read and what they would do is what is left.
         "run" if study.is_some() => {

@@ -157,18 +157,19 @@ fn exercises_can_be_done() {
     for (model, number) in [("iterative", 0), ("thread-pool", 1)] {
         let page = throng(&["explain", model, "--no-trace", "--markdown"]).out;
         let (_, exercises) = page.split_once("## To try").expect("they end the page");
-        let commands = exercises
+        let commands: Vec<&str> = exercises
             .lines()
-            .filter(|line| line.starts_with("   throng "));
-        let commands: Vec<&str> = commands.collect();
+            .filter(|line| line.starts_with("   throng "))
+            .collect();
         assert!((3..=5).contains(&commands.len()), "{model}");
         let directory = tempfile::tempdir().expect("there is room");
         // As it is, but for less time.
-        let quick = commands[number].trim().replace(
-            "--duration 500ms",
-            "--duration 50ms --warm-up 10ms --warm-up-limit 10ms",
-        );
-        let quick = quick
+        let quick = commands[number]
+            .trim()
+            .replace(
+                "--duration 500ms",
+                "--duration 50ms --warm-up 10ms --warm-up-limit 10ms",
+            )
             .replace(
                 "--runs 1 ",
                 "--runs 1 --control none --no-ceiling --latency-at none ",

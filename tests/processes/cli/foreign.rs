@@ -33,8 +33,12 @@ fn load(server: SocketAddr, path: &str, requests: u32) -> (Finished, Value) {
 /// All were answered, these with an unexpected status.
 fn all_are_answered(server: SocketAddr, path: &str, requests: u32, unexpected: &Value) {
     let (finished, result) = load(server, path, requests);
-    let others = unexpected.as_object().into_iter().flatten();
-    let others: u64 = others.filter_map(|(_, count)| count.as_u64()).sum();
+    let others: u64 = unexpected
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, count)| count.as_u64())
+        .sum();
     let right = u64::from(requests) - others;
     assert_eq!(finished.code, i32::from(right == 0), "{path}: {finished:?}");
     assert_eq!(result["errors"], json!({}), "{path}: {result}");

@@ -17,8 +17,8 @@ fn read(path: &str) -> String {
 fn has(program: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", "command -v \"$1\" > /dev/null", "sh", program])
-        .status();
-    let found = found.is_ok_and(|status| status.success());
+        .status()
+        .is_ok_and(|status| status.success());
     if !found {
         println!("not tried: there is no {program}");
     }
@@ -208,8 +208,7 @@ fn the_workflow_fails_when_a_server_got_slower() {
     let slower = server.replace(
         "        self.send_response(status)",
         "        one.acquire(); time.sleep(0.04); one.release()\n        self.send_response(status)",
-    );
-    let slower = slower.replace(
+    ).replace(
         "import time\n",
         "import time\nimport threading\n\none = threading.Lock()\n",
     );

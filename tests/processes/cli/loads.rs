@@ -155,8 +155,8 @@ fn every_upload_has_a_connection_of_its_own() {
 #[test]
 fn rejected_uploads_are_counted_and_no_error() {
     for model in ["epoll", "thread", "fork"] {
-        let server = Server::start(&[model, "--protocol", "upload", "--max-upload", "1000"]);
-        let server = server.unwrap();
+        let server =
+            Server::start(&[model, "--protocol", "upload", "--max-upload", "1000"]).unwrap();
         let options = ["--protocol", "upload", "--size", "20000000"];
         let options = [&options[..], &["--requests", "60", "--clients", "20"]].concat();
         let (finished, result, errors) = load(server.address(), &options);

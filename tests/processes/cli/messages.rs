@@ -265,8 +265,10 @@ fn answer(line: &str, directory: &Path, port: &str) -> String {
     command.current_dir(directory).env_remove("COLUMNS");
     command.args(words.iter().map(|word| word.replace("TAKEN", port)));
     let finished = super::finish(command);
-    let error = finished.err.replace(port, "TAKEN");
-    let error = error.replace(&directory.display().to_string(), "DIRECTORY");
+    let error = finished
+        .err
+        .replace(port, "TAKEN")
+        .replace(&directory.display().to_string(), "DIRECTORY");
     let mut text = format!("$ throng {line}\nexit code {}\n", finished.code);
     for line in error.lines() {
         let _ = writeln!(text, "  {line}");

@@ -42,8 +42,12 @@ fn serve(stream: TcpStream, all: &Mutex<Vec<String>>) -> std::io::Result<()> {
             .find_map(|line| line.strip_prefix("Content-Length: "));
         let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a length"))];
         stream.read_exact(&mut body)?;
-        let first = head.lines().next().unwrap_or_default();
-        let first = first.strip_suffix(" HTTP/1.1").unwrap_or_default();
+        let first = head
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .strip_suffix(" HTTP/1.1")
+            .unwrap_or_default();
         let body = String::from_utf8_lossy(&body);
         let asked = format!("{first} {body}");
         all.lock()

@@ -102,8 +102,12 @@ fn bytes_by_client(csv: &str) -> Vec<u64> {
 /// Bytes on the wire of uploads of these sizes: the length comes first.
 fn on_the_wire(sizes: &str) -> BTreeSet<u64> {
     let size = |part: &str| {
-        let size = part.split(':').next().unwrap_or(part);
-        let size = size.replace("kB", "000").replace("MB", "000000");
+        let size = part
+            .split(':')
+            .next()
+            .unwrap_or(part)
+            .replace("kB", "000")
+            .replace("MB", "000000");
         size.parse::<u64>().expect("a size") + 8
     };
     sizes.split(',').map(size).collect()

@@ -132,8 +132,9 @@ impl View {
         is_set.expect("it is a socket");
         let mut bytes = Vec::new();
         // What is refused need not be read to its end.
-        let finished = stream.write_all(request.as_bytes());
-        let finished = finished.and_then(|()| stream.read_to_end(&mut bytes));
+        let finished = stream
+            .write_all(request.as_bytes())
+            .and_then(|()| stream.read_to_end(&mut bytes));
         let text = String::from_utf8_lossy(&bytes);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());

@@ -116,11 +116,14 @@ fn a_server_that_warms_up_in_every_trial_is_named() {
     let is_named = (0..5).any(|_| {
         let ran = compare(&words("{} -n warming -c 20 -r 6 -d 800ms", &[&warming]));
         // Other tests use the CPUs too. That is said first, and is not what this is about.
-        let trials = ran.trials().into_iter().map(|mut trial| {
-            trial.findings.retain(|finding| !finding.is(&OTHERS));
-            serde_json::to_string(&trial).expect("it is a record") + "\n"
-        });
-        let trials: String = trials.collect();
+        let trials: String = ran
+            .trials()
+            .into_iter()
+            .map(|mut trial| {
+                trial.findings.retain(|finding| !finding.is(&OTHERS));
+                serde_json::to_string(&trial).expect("it is a record") + "\n"
+            })
+            .collect();
         reported_with(&ran.record(), &trials);
         let causes = ran.summary()["grade"]["causes"].to_string();
         causes.contains("warming was still warming up: its rate rose in")

@@ -169,11 +169,11 @@ impl Fault {
                 for _ in 0..=random.u32(..3) {
                     std::thread::sleep(somewhen / 3);
                     let pid = server.pid();
-                    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
-                    let children: Vec<i32> = children
-                        .split_whitespace()
-                        .filter_map(|child| child.parse().ok())
-                        .collect();
+                    let children: Vec<i32> =
+                        fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?
+                            .split_whitespace()
+                            .filter_map(|child| child.parse().ok())
+                            .collect();
                     if let Some(child) = random.choice(children).and_then(Pid::from_raw) {
                         // Another one cannot have its number yet: the server may have reaped it, no more.
                         let _ = kill_process(child, Signal::KILL);

@@ -39,11 +39,12 @@ fn several_servers_are_searched_in_one_run() {
         "nobody is ranked"
     );
     // At half and at 80 % of the limit it is looked at again.
-    let below = ran
+    let below: Vec<u32> = ran
         .trials()
         .into_iter()
-        .filter(|trial| trial.purpose == Purpose::Share);
-    let below: Vec<u32> = below.map(|trial| trial.clients).collect();
+        .filter(|trial| trial.purpose == Purpose::Share)
+        .map(|trial| trial.clients)
+        .collect();
     assert_eq!(below[..2], [10, 16]);
     let page = std::fs::read_to_string(record_in(&ran.directory).join("report.html")).unwrap();
     assert!(page.contains("Most clients: ") && page.contains("limit-served"));

@@ -44,12 +44,10 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_no_process() {
     let trials = trial_lines(&record_at);
     // Trials on a busy machine may be invalid.
     let is_valid = |trial: &&serde_json::Value| {
-        let findings = trial["findings"].as_array();
-        let mut findings = findings.into_iter().flatten();
+        let mut findings = trial["findings"].as_array().into_iter().flatten();
         !findings.any(|one| one["severity"] == "invalid")
     };
-    let valid = trials.iter().filter(is_valid);
-    let valid = valid.count();
+    let valid = trials.iter().filter(is_valid).count();
     assert!(
         last.contains(&format!("interrupted: {valid} of 300 trials")),
         "{last}"
@@ -111,8 +109,10 @@ fn is_sending(process: &Child) -> bool {
     } else {
         "206 "
     };
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()));
-    let mut tasks = tasks.into_iter().flatten().flatten();
+    let mut tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()))
+        .into_iter()
+        .flatten()
+        .flatten();
     tasks.any(|task| {
         let call = std::fs::read_to_string(task.path().join("syscall"));
         call.is_ok_and(|call| call.starts_with(number))

@@ -50,8 +50,10 @@ fn runs_of_the_same_second_have_records_of_their_own() {
         let printed = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{printed}");
     }
-    let records = std::fs::read_dir(place.path().join("throng-results")).unwrap();
-    let records: BTreeSet<PathBuf> = records.map(|record| record.unwrap().path()).collect();
+    let records: BTreeSet<PathBuf> = std::fs::read_dir(place.path().join("throng-results"))
+        .unwrap()
+        .map(|record| record.unwrap().path())
+        .collect();
     assert_eq!(records.len(), RUNS, "{records:?}");
     assert!(records.iter().all(|record| is_whole(record)));
 }

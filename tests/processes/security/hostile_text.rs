@@ -235,8 +235,8 @@ fn a_server_that_writes_sequences_moves_no_cursor() {
     assert_eq!(finished.code, 1, "{}", finished.err);
     assert_eq!(obeyed(&finished.out), [""; 0]);
     assert_eq!(obeyed(&finished.err), [""; 0]);
-    let page = fs::read_to_string(directory.path().join("record/report.html"));
-    let page = page.expect("there is a page");
+    let page =
+        fs::read_to_string(directory.path().join("record/report.html")).expect("there is a page");
     assert!(
         page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>alert"),
         "the page"

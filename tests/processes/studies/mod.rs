@@ -94,8 +94,9 @@ fn run(file: &Path, directory: &Path) -> Output {
 
 /// Notes of a claim, and a load with a thread per client, on any CPU.
 fn states_what_was_seen(summary: &Value, directory: &Path) {
-    let notified = summary["claims"][0]["cause"]["seen"][0].as_str();
-    let notified = notified.unwrap_or_default();
+    let notified = summary["claims"][0]["cause"]["seen"][0]
+        .as_str()
+        .unwrap_or_default();
     assert!(
         notified.starts_with("notifications/request with 5 clients: epoll "),
         "{notified}"
@@ -211,8 +212,7 @@ fn an_interrupted_study_resumes() {
     let study = STUDY
         .replace("runs = 2", "runs = 3")
         .replace("duration = \"30ms\"", "duration = \"200ms\"")
-        .replace("clients = [2, 5]", "clients = [3]");
-    let study = study
+        .replace("clients = [2, 5]", "clients = [3]")
         .replace("[1, 2.5]", "1")
         .replace("[3, \"not told\"]", "3");
     let (file, directory) = written(scratch.path(), &study);
@@ -225,8 +225,9 @@ fn an_interrupted_study_resumes() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(run.stderr.take().unwrap()).lines();
-    let mut lines = lines.map_while(Result::ok);
+    let mut lines = BufReader::new(run.stderr.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
     let first = lines.find(|line| line.contains("requests/s"));
     assert!(first.is_some(), "a trial has ended");
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
@@ -489,12 +490,13 @@ fn test_cases_compare_what_is_expected_with_what_is_seen() {
     ] {
         assert!(markdown.contains(seen), "{seen}: {markdown}");
     }
-    let wrong = CASES.replace("requests = 20", "requests = 21");
-    let wrong = wrong.replace(
-        "[\"timeout\", \"--signal=KILL\", \"1\", \"{throng}\"",
-        "[\"{throng}\"",
-    );
-    let wrong = wrong.replace("per-client = 1000000", "per-client = 3");
+    let wrong = CASES
+        .replace("requests = 20", "requests = 21")
+        .replace(
+            "[\"timeout\", \"--signal=KILL\", \"1\", \"{throng}\"",
+            "[\"{throng}\"",
+        )
+        .replace("per-client = 1000000", "per-client = 3");
     let (file, _) = written(scratch.path(), &wrong);
     let directory = scratch.path().join("wrong");
     let output = throng(&["run", word(&file), "-o", word(&directory), "--json"]);

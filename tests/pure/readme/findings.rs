@@ -44,8 +44,9 @@ fn found() -> &'static [Found] {
     static FOUND: LazyLock<Vec<Found>> = LazyLock::new(|| {
         std::thread::scope(|scope| {
             let records = records().into_iter();
-            let begun = records.map(|(name, record)| scope.spawn(move || read(name, &record)));
-            let begun: Vec<_> = begun.collect();
+            let begun: Vec<_> = records
+                .map(|(name, record)| scope.spawn(move || read(name, &record)))
+                .collect();
             let read = begun.into_iter();
             read.map(|one| one.join().expect("it can be read"))
                 .collect()
@@ -134,11 +135,14 @@ fn leading(name: &str, report: &StudyReport<'_>, figure: Option<&(String, String
 
 /// The claims of a study of our own with their verdicts, or what it found.
 fn own(name: &str, report: &StudyReport<'_>) -> String {
-    let claims = report.claims.iter().map(|claim| {
-        let text = claim.text.trim_end_matches('.');
-        format!("{text}: **{}**", claim.verdict.text())
-    });
-    let claims: Vec<String> = claims.collect();
+    let claims: Vec<String> = report
+        .claims
+        .iter()
+        .map(|claim| {
+            let text = claim.text.trim_end_matches('.');
+            format!("{text}: **{}**", claim.verdict.text())
+        })
+        .collect();
     let found = match claims.as_slice() {
         [] => sentence(report),
         claims => format!("{}.", claims.join("; ")),
@@ -160,8 +164,9 @@ pub(super) fn rejudged(name: &str, record: &Path) -> LoadedStudy {
 /// The source, the measurement and the result of a study.
 fn about(report: &StudyReport<'_>) -> String {
     let source = report.study.source.as_ref();
-    let published = source.map(|source| format!("*Published*: {source}. "));
-    let published = published.unwrap_or_default();
+    let published = source
+        .map(|source| format!("*Published*: {source}. "))
+        .unwrap_or_default();
     let parts = || report.parts.iter().filter_map(|part| part.report.as_ref());
     let trials: u32 = parts().map(|report| report.summary.trials_run).sum();
     let day = report.study.started_at.split('T').next();
@@ -195,8 +200,10 @@ fn of_claim(claim: &JudgedClaim) -> String {
 /// The figure of a study: the text for readers who cannot see it, and its SVG.
 fn figure(study: &str, report: &StudyReport<'_>) -> Option<(String, String)> {
     let of_study = FIGURES.iter().filter(|(name, _, _)| *name == study);
-    let of_parts = report.parts.iter();
-    let of_parts = of_parts.map(|part| (part.record.name.as_str(), "overview"));
+    let of_parts = report
+        .parts
+        .iter()
+        .map(|part| (part.record.name.as_str(), "overview"));
     let wanted = of_study.map(|(_, part, id)| (*part, *id)).chain(of_parts);
     let mut figures = wanted.filter_map(|(part, id)| {
         let mut parts = report.parts.iter();

@@ -24,8 +24,8 @@ use throng::serve::models::MODELS;
 /// The summary of the record in a directory, as `throng report --json` prints it.
 fn summary(directory: &Path) -> serde_json::Value {
     let json = registry::find("exporter", EXPORTERS, "json").expect("there is one");
-    let text = throng::report::exported(directory, json);
-    let text = text.unwrap_or_else(|error| panic!("{error:#}"));
+    let text =
+        throng::report::exported(directory, json).unwrap_or_else(|error| panic!("{error:#}"));
     serde_json::from_slice(&text).expect("a summary is JSON")
 }
 

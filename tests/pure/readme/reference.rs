@@ -80,8 +80,9 @@ fn row_of(row: &Value, rows: &[Value]) -> Row {
     let alone = rows
         .iter()
         .find(|other| other["clients"] == 1 && other["server"] == row["server"]);
-    let more = memory(row).zip(alone.and_then(memory));
-    let more = more.map(|(all, alone)| all - alone);
+    let more = memory(row)
+        .zip(alone.and_then(memory))
+        .map(|(all, alone)| all - alone);
     let more = more.filter(|more| clients > 1 && *more >= 64.0 * 1024.0);
     Row {
         model,

@@ -24,8 +24,10 @@ fn pages() -> BTreeMap<String, String> {
         }
         let report = loaded.report().expect("histograms can be read");
         let whole = of_study(&report);
-        let sections = whole.sections.into_iter();
-        let sections = sections.filter(|section| SECTIONS.contains(&section.id.as_str()));
+        let sections = whole
+            .sections
+            .into_iter()
+            .filter(|section| SECTIONS.contains(&section.id.as_str()));
         let page = Document {
             sections: sections.collect(),
             ..whole

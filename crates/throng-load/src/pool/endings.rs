@@ -274,8 +274,10 @@ impl ClientPool {
     ) -> Action {
         let own = self.plan.dialogue.wire_protocol();
         let detail = explained(wrong, bytes, own);
-        let kind = self.requesters.fault(slot);
-        let kind = kind.map_or(ErrorKind::WrongReply, ErrorKind::Named);
+        let kind = self
+            .requesters
+            .fault(slot)
+            .map_or(ErrorKind::WrongReply, ErrorKind::Named);
         self.fail_because(slot, kind, Some(&detail), now)
     }
 
@@ -461,8 +463,9 @@ impl ClientPool {
         let mut counts = ReplyCounts::default();
         self.requesters.counts(&mut counts);
         self.stats.add_counts(counts);
-        let clients = (0..self.clients.len()).map(|slot| self.client_stats(slot));
-        let clients = clients.collect();
+        let clients = (0..self.clients.len())
+            .map(|slot| self.client_stats(slot))
+            .collect();
         (self.stats, clients)
     }
 
@@ -539,8 +542,12 @@ impl ClientPool {
             return;
         };
         let from = self.window.from.saturating_sub(self.origin);
-        let until = self.window.until.min(now).min(self.sends_until);
-        let until = until.saturating_sub(self.origin);
+        let until = self
+            .window
+            .until
+            .min(now)
+            .min(self.sends_until)
+            .saturating_sub(self.origin);
         schedule.skip_until(from);
         let first = schedule.peek().max(from);
         let part = (until.saturating_sub(first) / PARTS).max(1);

@@ -188,8 +188,8 @@ fn jobs_end_when_the_last_host_is_done_by_one_clock() {
             part(1, 5 * SECOND, 3 * SECOND / 4, Some(SECOND / 4)),
         ]
         .into_iter(),
-    );
-    let load = load.summary();
+    )
+    .summary();
     // The window does not last until the leaders noticed.
     assert!((load.window.duration_s - 0.74).abs() < 1e-6, "{load:?}");
     let jobs = load.completion.unwrap();

@@ -39,8 +39,11 @@ impl Agent {
     /// When it cannot be started. Later failures are reports.
     pub fn start(order: &HostAssignment, program: &Path) -> anyhow::Result<Self> {
         let kinds = probes::choose(&order.probes)?;
-        let rows = order.rows.then(PrivateDirectory::new).transpose();
-        let rows = rows.context("cannot create a directory for the clients' rows")?;
+        let rows = order
+            .rows
+            .then(PrivateDirectory::new)
+            .transpose()
+            .context("cannot create a directory for the clients' rows")?;
         let assignment = Assignment {
             clients_csv: rows.as_ref().map(rows_in),
             ..order.load.clone()

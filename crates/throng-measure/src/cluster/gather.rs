@@ -329,8 +329,8 @@ impl Part {
         record.p99_us = times.and_then(|times| times.p99_us);
         record.errors = Some(errors.fold(0, u64::saturating_add));
         record.cpu_s = seen.cpu_s();
-        let had_s = measurable(seen.span.duration_s());
-        let had_s = had_s.map(|time_s| time_s * self.cpus.min(seen.threads as usize) as f64);
+        let had_s = measurable(seen.span.duration_s())
+            .map(|time_s| time_s * self.cpus.min(seen.threads as usize) as f64);
         record.cpu_share = record
             .cpu_s
             .zip(had_s)

@@ -112,8 +112,8 @@ pub(super) fn limits() -> BTreeMap<String, String> {
             "cpu.weight",
             group_limits().cpu_weight.map(|weight| weight.to_string()),
         ),
-    ];
-    let of_groups = of_groups.into_iter();
+    ]
+    .into_iter();
     limits.extend(of_groups.filter_map(|(name, value)| Some((format!("cgroup {name}"), value?))));
     limits
 }
@@ -172,8 +172,7 @@ pub(super) fn mitigations() -> BTreeMap<String, String> {
 
 /// Whether cores run several threads: "on, 2 threads per core", "off", "not supported".
 pub(super) fn simultaneous_threads() -> Option<String> {
-    let control = read("/sys/devices/system/cpu/smt/control")?;
-    let control = control
+    let control = read("/sys/devices/system/cpu/smt/control")?
         .replace("notsupported", "not supported")
         .replace("notimplemented", "not implemented");
     let siblings = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");

@@ -68,8 +68,8 @@ impl Loss {
             return Ok(None);
         };
         let table = format!("throng-{}", std::process::id());
-        let loss = Self::start(&table, &rules(&table, server.port(), percent));
-        let loss = loss.map_err(|error| io::Error::other(format!("cannot drop packets: {error}")));
+        let loss = Self::start(&table, &rules(&table, server.port(), percent))
+            .map_err(|error| io::Error::other(format!("cannot drop packets: {error}")));
         loss.map(Some)
     }
 
@@ -78,8 +78,8 @@ impl Loss {
         let mut command = Command::new("nft");
         // Without HOME, so that it writes no history there.
         command.arg("-i").env("HOME", "/dev/null");
-        let owner = Process::start("nft", command, &[], OutputCapture::Both);
-        let mut owner = owner.map_err(|error| io::Error::other(format!("{error:#}")))?;
+        let mut owner = Process::start("nft", command, &[], OutputCapture::Both)
+            .map_err(|error| io::Error::other(format!("{error:#}")))?;
         owner.send(&format!("{rules}\nlist table netdev {table}\n"));
         let answer = owner.line(Instant::now() + LIMIT).unwrap_or_default();
         if answer.starts_with("table ") {

@@ -323,8 +323,8 @@ mod tests {
         let bytes = [
             message(BY_FAMILY, &body(&attributes.concat())),
             message(DONE, &[0; 4]),
-        ];
-        let bytes = bytes.concat();
+        ]
+        .concat();
         let mut received = &bytes[..];
         let Some(Message::Socket(socket)) = next(&mut received, socket).unwrap() else {
             panic!("no socket");

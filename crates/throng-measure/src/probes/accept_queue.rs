@@ -237,8 +237,9 @@ impl Probe for AcceptQueueProbe {
         }
         if let Some((before, after)) = &self.grown {
             let dropped = self.queue.and_then(|queue| queue.dropped);
-            let own = dropped.zip(self.dropped_before);
-            let own = own.map(|(after, before)| after.saturating_sub(before) as f64);
+            let own = dropped
+                .zip(self.dropped_before)
+                .map(|(after, before)| after.saturating_sub(before) as f64);
             let mut limited = |metric, count: f64| match (metric, own) {
                 (DROPS, Some(own)) => out(metric, own),
                 (OVERFLOWS, Some(own)) => out(metric, count.min(own)),

@@ -57,8 +57,8 @@ fn supported() -> Result<(), Unsupported> {
     // Listing what it could capture needs the rights to capture.
     let mut command = Command::new("tcpdump");
     command.args(["-i", "lo", "-L"]);
-    let asked = Process::start("tcpdump", command, &[], OutputCapture::Both);
-    let mut asked = asked.map_err(|_| missing())?;
+    let mut asked =
+        Process::start("tcpdump", command, &[], OutputCapture::Both).map_err(|_| missing())?;
     let finished = asked.finish(LIMIT, None);
     asked.wait_for_output();
     match finished {

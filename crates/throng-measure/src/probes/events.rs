@@ -106,8 +106,9 @@ impl Events {
 
 /// What an error from opening a counter means.
 pub(super) fn explain(error: &io::Error) -> Unsupported {
-    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-    let level = level.ok().and_then(|text| text.trim().parse().ok());
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
     let root = rustix::process::geteuid().is_root();
     explain_with(error, level, root)
 }

@@ -424,8 +424,10 @@ impl Panel {
             Some(after) => after.as_secs_f64(),
             None => -self.began.duration_since(at).as_secs_f64(),
         };
-        let samples = self.samples.iter();
-        let samples = samples.map(|(at, sample)| (since_began(*at), *sample));
+        let samples = self
+            .samples
+            .iter()
+            .map(|(at, sample)| (since_began(*at), *sample));
         (self.side, samples.collect())
     }
 }

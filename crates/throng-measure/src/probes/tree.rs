@@ -73,8 +73,11 @@ impl Tree {
         let mut known: BTreeSet<u32> = pids.iter().copied().collect();
         let mut next = 0;
         while next < pids.len() {
-            let found = children.get(&pids[next].cast_signed());
-            let found = found.into_iter().flatten().copied();
+            let found = children
+                .get(&pids[next].cast_signed())
+                .into_iter()
+                .flatten()
+                .copied();
             pids.extend(
                 found
                     .map(i32::cast_unsigned)

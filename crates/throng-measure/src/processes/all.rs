@@ -39,10 +39,10 @@ pub(crate) fn of_group(leader: i32) -> Vec<Brief> {
 
 /// As text: "2 processes (nginx 17, nginx 18)".
 pub(crate) fn in_words(processes: &[Brief]) -> String {
-    let names = processes
+    let names: Vec<String> = processes
         .iter()
-        .map(|one| format!("{} {}", one.name, one.pid));
-    let names: Vec<String> = names.collect();
+        .map(|one| format!("{} {}", one.name, one.pid))
+        .collect();
     let plural = if names.len() == 1 { "" } else { "es" };
     format!("{} process{plural} ({})", names.len(), names.join(", "))
 }

@@ -43,8 +43,10 @@ impl Groups {
 
     /// The smallest of these numbers as text, "max" if none of the existing files has a limit.
     pub(crate) fn tightest(&self, names: &[&str]) -> Option<String> {
-        let files = self.directories.iter();
-        let mut files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
+        let mut files = self
+            .directories
+            .iter()
+            .flat_map(|group| names.iter().map(|name| group.join(name)));
         let limited = files.any(|file| file.is_file());
         let least = self.least_limit(names);
         limited.then(|| least.map_or("max".to_owned(), |least| least.to_string()))
@@ -79,8 +81,10 @@ impl Groups {
 
     /// The first limit in a file of these names, which is empty without a limit.
     pub(crate) fn first_line(&self, names: &[&str]) -> Option<String> {
-        let files = self.directories.iter();
-        let mut files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
+        let mut files = self
+            .directories
+            .iter()
+            .flat_map(|group| names.iter().map(|name| group.join(name)));
         files.find_map(|file| {
             let text = fs::read_to_string(file).ok()?;
             text.lines().next().map(str::to_owned)
@@ -103,15 +107,19 @@ impl Groups {
     }
 
     fn numbers<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = u64> + 'a {
-        let files = self.directories.iter();
-        let files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
+        let files = self
+            .directories
+            .iter()
+            .flat_map(|group| names.iter().map(|name| group.join(name)));
         files.filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok())
     }
 
     /// The largest count after `key` in files of this name: "max 3".
     pub(crate) fn count(&self, names: &[&str], key: &str) -> Option<u64> {
-        let files = self.directories.iter();
-        let files = files.flat_map(|group| names.iter().map(move |name| group.join(name)));
+        let files = self
+            .directories
+            .iter()
+            .flat_map(|group| names.iter().map(move |name| group.join(name)));
         let counts = files.filter_map(|file| count(&fs::read_to_string(file).ok()?, key));
         counts.max()
     }
@@ -175,8 +183,10 @@ fn below(directory: &Path) -> Vec<PathBuf> {
     let mut next = 0;
     while next < found.len() && found.len() < MOST_DIRECTORIES {
         let entries = fs::read_dir(&found[next]).into_iter().flatten().flatten();
-        let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let inner: Vec<PathBuf> = inner.map(|entry| entry.path()).collect();
+        let inner: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .map(|entry| entry.path())
+            .collect();
         found.extend(inner);
         next += 1;
     }
@@ -188,8 +198,8 @@ fn below(directory: &Path) -> Vec<PathBuf> {
 pub(crate) fn named(path: &str) -> Option<PathBuf> {
     let whole = Path::new(path);
     let inside = path.trim_start_matches('/');
-    let below = ["", "unified", "systemd", "pids", "memory"];
-    let below = below.map(|mount| Path::new(MOUNT).join(mount).join(inside));
+    let below = ["", "unified", "systemd", "pids", "memory"]
+        .map(|mount| Path::new(MOUNT).join(mount).join(inside));
     let mut places = std::iter::once(whole.to_owned())
         .filter(|place| place.starts_with(MOUNT))
         .chain(below);

@@ -59,8 +59,11 @@ pub(super) fn used(word: &str, path: &Path) -> UsedFile {
 }
 
 fn may_be_secret(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.to_lowercase();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
     let ending = name.rsplit('.').next().filter(|_| name.contains('.'));
     SECRET_NAMES.iter().any(|secret| name.contains(secret))
         || ending.is_some_and(|ending| SECRET_ENDINGS.contains(&ending))

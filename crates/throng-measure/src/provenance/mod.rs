@@ -91,8 +91,10 @@ pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
 /// Processes, each with its program if that can be read; at most the first `MOST_FILES`.
 pub(super) fn of_processes(pids: &[u32]) -> Vec<RunningProcess> {
     let described = pids.iter().take(MOST_FILES).filter_map(|pid| {
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        let name = name.trim_end().to_owned();
+        let name = fs::read_to_string(format!("/proc/{pid}/comm"))
+            .ok()?
+            .trim_end()
+            .to_owned();
         // The running program, even if its file was replaced since.
         let link = format!("/proc/{pid}/exe");
         let program = fs::canonicalize(&link).ok();
@@ -186,8 +188,11 @@ mod tests {
         assert!(found.scripts[0].sha256.is_some());
         assert_eq!(found.scripts[2].sha256, None, "a key is not read");
         let line = format!("cd /tmp; exec '{script}' 1");
-        let of_shell = of_server(&server(&["/bin/sh", "-c", &line]));
-        let of_shell = of_shell.foreign.unwrap().program.unwrap();
+        let of_shell = of_server(&server(&["/bin/sh", "-c", &line]))
+            .foreign
+            .unwrap()
+            .program
+            .unwrap();
         assert_eq!(of_shell.scripts, found.scripts[..1]);
     }
 

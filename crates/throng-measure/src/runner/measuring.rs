@@ -170,8 +170,10 @@ pub(crate) fn store_result(
         .chain(output(result.written_bytes))
         .collect();
     let mut servers = plan.servers.iter().chain(&plan.null_server);
-    let server = servers.find(|server| server.name == trial.server);
-    let server = server.cloned().unwrap_or_default();
+    let server = servers
+        .find(|server| server.name == trial.server)
+        .cloned()
+        .unwrap_or_default();
     trial.examine(&server, settings, &plan.host);
     Ok(if result.host_lost {
         TrialEnd::HostLost

@@ -316,8 +316,11 @@ impl<'a> SlicedServer<'a> {
 
     /// CPU time that the server and its load have used until now.
     fn cpu_of_both(&self) -> Duration {
-        let load = self.live.load.pid();
-        let load = load.and_then(|pid| process_cpu_time(pid).ok());
+        let load = self
+            .live
+            .load
+            .pid()
+            .and_then(|pid| process_cpu_time(pid).ok());
         self.server_cpu.used().unwrap_or_default() + load.unwrap_or_default()
     }
 

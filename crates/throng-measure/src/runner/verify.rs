@@ -186,8 +186,9 @@ impl VerifyingClient<'_> {
         let closes = self.closes;
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new();
-            let sending = thread.spawn_scoped(scope, || send(&mut stream, &wire, pace, closes));
-            let sending = sending.context("cannot start a thread")?;
+            let sending = thread
+                .spawn_scoped(scope, || send(&mut stream, &wire, pace, closes))
+                .context("cannot start a thread")?;
             let received = self.receive(requests);
             if received.is_err() {
                 // The remaining requests are no longer needed.

@@ -42,8 +42,10 @@ impl Place {
         let mut ports: Vec<u16> = Vec::new();
         let mut tries = 0;
         while ports.len() < ports_asked_for(info) {
-            let port = ports::free().ok().filter(|_| tries < TRIES);
-            let port = port.ok_or("there is no free port")?;
+            let port = ports::free()
+                .ok()
+                .filter(|_| tries < TRIES)
+                .ok_or("there is no free port")?;
             tries += 1;
             if !ports.contains(&port) {
                 ports.push(port);
@@ -128,9 +130,11 @@ fn name_of(place: usize) -> String {
 fn ports_asked_for(info: &ServerInfo) -> usize {
     let foreign = info.foreign.as_ref();
     let ready = foreign.and_then(|foreign| foreign.ready.as_ref());
-    let words = [&info.command, &info.prepare, &info.conclude];
-    let words = words.into_iter().flatten().chain(ready);
-    let words: Vec<&String> = words.collect();
+    let words: Vec<&String> = [&info.command, &info.prepare, &info.conclude]
+        .into_iter()
+        .flatten()
+        .chain(ready)
+        .collect();
     let is_named = |place: &usize| words.iter().any(|word| word.contains(&name_of(*place)));
     let highest = (1..MOST_PORTS).rev().find(is_named);
     highest.map_or(1, |place| place + 1)

@@ -23,8 +23,9 @@ const FIRST: u16 = 10_000;
 /// the port is one that the kernel never chooses, if there are such ports.
 pub(crate) fn free() -> io::Result<u16> {
     let chosen = chosen_by_the_kernel().unwrap_or(FIRST);
-    let others = (0..PORTS_TRIED).filter(|_| chosen > FIRST);
-    let others = others.map(|_| fastrand::u16(FIRST..chosen));
+    let others = (0..PORTS_TRIED)
+        .filter(|_| chosen > FIRST)
+        .map(|_| fastrand::u16(FIRST..chosen));
     let any = (0..PORTS_TRIED).map(|_| 0);
     let found = others.chain(any).find_map(bindable);
     found.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
@@ -128,8 +129,9 @@ fn listening() -> Option<Vec<(u64, SocketAddr)>> {
         return Some(listeners);
     }
     let all = tcp().ok()?.into_iter().chain(tcp6().unwrap_or_default());
-    let listening = all.filter(|entry| entry.state == TcpState::Listen);
-    let listening = listening.map(|entry| (entry.inode, entry.local_address));
+    let listening = all
+        .filter(|entry| entry.state == TcpState::Listen)
+        .map(|entry| (entry.inode, entry.local_address));
     Some(listening.collect())
 }
 

@@ -136,14 +136,14 @@ impl Url {
         let status = match tls {
             None => self.ask(socket),
             Some(client) => {
-                let stream = Stream::handshake(client, 0, socket, TIMEOUT);
-                let stream = stream.map_err(|fault: Fault| {
-                    if fault.kind.is_lasting() {
-                        NotReady::Ever(fault.to_string())
-                    } else {
-                        NotReady::Yet(fault.to_string())
-                    }
-                })?;
+                let stream =
+                    Stream::handshake(client, 0, socket, TIMEOUT).map_err(|fault: Fault| {
+                        if fault.kind.is_lasting() {
+                            NotReady::Ever(fault.to_string())
+                        } else {
+                            NotReady::Yet(fault.to_string())
+                        }
+                    })?;
                 self.ask(stream)
             }
         };
@@ -180,8 +180,9 @@ fn connect(target: &Target, allow_remote: bool) -> Result<TcpStream, NotReady> {
     for address in endpoints.iter().filter_map(Endpoint::tcp) {
         match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => {
-                let both = stream.set_read_timeout(Some(TIMEOUT));
-                let both = both.and_then(|()| stream.set_write_timeout(Some(TIMEOUT)));
+                let both = stream
+                    .set_read_timeout(Some(TIMEOUT))
+                    .and_then(|()| stream.set_write_timeout(Some(TIMEOUT)));
                 return both.map(|()| stream).map_err(|error| yet(&error));
             }
             Err(error) => last = error,

@@ -29,8 +29,8 @@ impl SocketFile {
                 "there is no place for {{socket}} in {place}: {why}; set TMPDIR to another directory"
             )
         };
-        let directory = PrivateDirectory::within(place);
-        let directory = directory.map_err(|error| cannot(error.to_string()))?;
+        let directory =
+            PrivateDirectory::within(place).map_err(|error| cannot(error.to_string()))?;
         let file = directory.path().join("server.sock");
         let path = file.to_str().ok_or("its name is not UTF-8".to_owned());
         Ok(Self {

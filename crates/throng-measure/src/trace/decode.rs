@@ -79,8 +79,9 @@ pub(super) fn arguments(entered: &SyscallEntry, look: &dyn ThreadView) -> String
         "read" | "recvfrom" | "pread64" => format!("{}, up to {}", fd(first), bytes(third)),
         "write" | "sendto" | "pwrite64" => format!("{}, {}", fd(first), bytes(third)),
         "epoll_ctl" => {
-            let what = ["", "add", "remove", "change"];
-            let what = what.get(second as usize).unwrap_or(&"");
+            let what = ["", "add", "remove", "change"]
+                .get(second as usize)
+                .unwrap_or(&"");
             format!("{}, {what} {}", fd(first), fd(third))
         }
         "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => {

@@ -88,17 +88,18 @@ fn steps(
     let before = verify(address, requester(), limits).context("the server gave a wrong reply")?;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("tracer".to_owned());
-        let traced = thread.spawn_scoped(scope, || {
-            let watch = Watch::begin(pid, listeners).map_err(|error| forbidden(&error))?;
-            let connections = Connections::of(address);
-            let mut tracing = Tracing {
-                watch,
-                connections,
-                limits,
-            };
-            tracing.client(address, requester(), before)
-        });
-        let traced = traced.context("cannot start a thread")?;
+        let traced = thread
+            .spawn_scoped(scope, || {
+                let watch = Watch::begin(pid, listeners).map_err(|error| forbidden(&error))?;
+                let connections = Connections::of(address);
+                let mut tracing = Tracing {
+                    watch,
+                    connections,
+                    limits,
+                };
+                tracing.client(address, requester(), before)
+            })
+            .context("cannot start a thread")?;
         traced
             .join()
             .unwrap_or_else(|_| Err(anyhow::anyhow!("the tracer panicked")))

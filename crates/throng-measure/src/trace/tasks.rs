@@ -34,18 +34,24 @@ pub(super) fn fdinfo(thread: i32, fd: u64) -> String {
 
 /// The sockets of a process, as named in `/proc`.
 pub(super) fn sockets(process: u32) -> impl Iterator<Item = String> {
-    let entries = fs::read_dir(format!("/proc/{process}/fd"));
-    let entries = entries.into_iter().flatten().flatten();
-    let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
-    let targets = targets.map(|target| target.to_string_lossy().into_owned());
+    let entries = fs::read_dir(format!("/proc/{process}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let targets = entries
+        .filter_map(|entry| fs::read_link(entry.path()).ok())
+        .map(|target| target.to_string_lossy().into_owned());
     targets.filter(|target| target.starts_with("socket:"))
 }
 
 pub(super) fn tasks(process: i32) -> Vec<i32> {
-    let entries = fs::read_dir(format!("/proc/{process}/task"));
-    let entries = entries.into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok());
-    let mut numbers: Vec<i32> = numbers.collect();
+    let entries = fs::read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut numbers: Vec<i32> = entries
+        .filter_map(|entry| entry.file_name().to_string_lossy().parse().ok())
+        .collect();
     numbers.sort_unstable();
     numbers
 }

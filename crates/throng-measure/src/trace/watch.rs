@@ -321,8 +321,11 @@ impl Watch {
             for completion in ring::completions(&fdinfo(thread, entered.arguments[0])) {
                 // Of operations submitted before the tracing began, only the kind is known.
                 let kind = throng_sys::ring::operation(completion.known_as);
-                let about = self.operations.get(&completion.known_as);
-                let about = about.map_or(kind, String::as_str).to_owned();
+                let about = self
+                    .operations
+                    .get(&completion.known_as)
+                    .map_or(kind, String::as_str)
+                    .to_owned();
                 let came = match (kind, completion.result) {
                     ("accept", socket @ 0..) => look.descriptor(socket),
                     (_, result) => decode::completed(kind, result),

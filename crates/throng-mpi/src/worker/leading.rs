@@ -53,8 +53,9 @@ impl Ranks {
             let seconds = ARRIVE_LIMIT.as_secs();
             match line.next(deadline) {
                 Some(WorkerMessage::Worker { rank, body }) => {
-                    let host = found.get_mut(rank.wrapping_sub(1));
-                    let host = host.context("a message came from a rank that does not exist")?;
+                    let host = found
+                        .get_mut(rank.wrapping_sub(1))
+                        .context("a message came from a rank that does not exist")?;
                     let message: FromHost = serde_json::from_slice(&body).with_context(|| {
                         format!(
                             "rank {rank} sent invalid data; all ranks must run the same throng-mpi"

@@ -82,8 +82,11 @@ impl Lab {
 
     /// Runs a line of shell on a host, and returns its output.
     pub(crate) fn run(&self, host: &str, line: &str) -> String {
-        let done = self.script("exec").args([host, "sh", "-c", line]).output();
-        let done = done.expect("bash is there");
+        let done = self
+            .script("exec")
+            .args([host, "sh", "-c", line])
+            .output()
+            .expect("bash is there");
         assert!(done.status.success(), "{line}: {done:?}");
         String::from_utf8(done.stdout).expect("it is text")
     }

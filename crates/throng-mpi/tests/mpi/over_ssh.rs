@@ -125,8 +125,11 @@ fn the_two_machines_of_the_page_reach_each_other_over_ssh() {
         format!("-F {}", ssh_config.display()),
     );
     // The page's command, except its output directory and with fewer clients.
-    let of_throng = of_throng[1..].iter().take_while(|word| **word != "-o");
-    let of_throng: Vec<&str> = of_throng.copied().collect();
+    let of_throng: Vec<&str> = of_throng[1..]
+        .iter()
+        .take_while(|word| **word != "-o")
+        .copied()
+        .collect();
     let arguments = of_throng
         .join(" ")
         .replace("--clients 1000", "--clients 10");

@@ -154,8 +154,11 @@ fn not_empty(text: Vec<u8>, kind: &str) -> Result<Vec<u8>, String> {
 
 #[cold]
 fn mismatch(before: u64, got: &[u8], expected: &[u8]) -> ProtocolError {
-    let at = got.iter().zip(expected).position(|(a, b)| a != b);
-    let at = at.expect("the slices differ");
+    let at = got
+        .iter()
+        .zip(expected)
+        .position(|(a, b)| a != b)
+        .expect("the slices differ");
     ProtocolError {
         what: format!(
             "byte {} of the reply is {:#04x} instead of {:#04x}",

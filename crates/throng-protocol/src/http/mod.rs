@@ -97,8 +97,10 @@ fn described(protocol: &str, settings: &Settings, method: fn(&HttpRequest) -> &s
     methods.dedup();
     let named = if let [method] = methods[..] {
         let paths = settings.requests.in_words(HttpRequest::path);
-        let words = [protocol, method, &paths];
-        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = [protocol, method, &paths]
+            .into_iter()
+            .filter(|word| !word.is_empty())
+            .collect();
         words.join(" ")
     } else {
         let named = settings.requests.in_words(in_words);

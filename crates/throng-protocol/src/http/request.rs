@@ -124,8 +124,11 @@ impl HttpRequest {
         if !has_variables {
             return Ok(self);
         }
-        let values = self.headers.iter().map(|(_, value)| value);
-        let values = values.map(|value| (RequestPart::Header, value.as_bytes()));
+        let values = self
+            .headers
+            .iter()
+            .map(|(_, value)| value)
+            .map(|value| (RequestPart::Header, value.as_bytes()));
         let body = self.body.as_deref().unwrap_or_default();
         let path = (RequestPart::Path, self.path.as_bytes());
         for (part, text) in values.chain([path, (RequestPart::Body, body)]) {

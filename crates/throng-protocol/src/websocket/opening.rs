@@ -73,8 +73,9 @@ pub(super) fn answer(bytes: &[u8]) -> Result<Option<(String, usize)>, Refusal> {
     if only(headers, "sec-websocket-version") != Some(b"13") {
         return Err(Refusal::Version);
     }
-    let key = only(headers, "sec-websocket-key").filter(|key| is_key(key));
-    let key = key.ok_or(Refusal::BadRequest)?;
+    let key = only(headers, "sec-websocket-key")
+        .filter(|key| is_key(key))
+        .ok_or(Refusal::BadRequest)?;
     let reply = format!(
         "HTTP/1.1 101 Switching Protocols\r\nServer: throng\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Accept: {}\r\n\r\n",

@@ -95,11 +95,12 @@ fn start_skew(seen: &Observed<'_>) -> Option<Evidence> {
     let skew_us = seen.trial.start_skew?.skew_us;
     let window_us = seen.load.window.duration_s * 1e6;
     let hosts = seen.trial.hosts.iter();
-    let last = hosts.max_by(|one, other| {
-        let began = |host: &HostPart| host.start_offset_us.unwrap_or(0.0);
-        began(one).total_cmp(&began(other))
-    });
-    let last = last.map_or_else(String::new, |host| format!(", {} last", host.label()));
+    let last = hosts
+        .max_by(|one, other| {
+            let began = |host: &HostPart| host.start_offset_us.unwrap_or(0.0);
+            began(one).total_cmp(&began(other))
+        })
+        .map_or_else(String::new, |host| format!(", {} last", host.label()));
     (skew_us > SKEW * window_us).then(|| {
         let text = format!(
             "client hosts began to measure {} apart{last}, in a window of {}",

@@ -221,7 +221,7 @@ fn group_limits(machine: &Machine<'_>) -> Option<Evidence> {
     let bytes = |bytes: u64| format::bytes(bytes as f64);
     let weight = group.cpu_weight.filter(|weight| *weight < USUAL_WEIGHT);
     let threads = group.threads.filter(|threads| *threads < MANY);
-    let found = [
+    let found: Vec<String> = [
         weight.map(|weight| {
             format!(
                 "cpu.weight is {weight} (usual: {USUAL_WEIGHT}), so other groups get more CPU time"
@@ -248,8 +248,10 @@ fn group_limits(machine: &Machine<'_>) -> Option<Evidence> {
             .io
             .as_ref()
             .map(|first| format!("io.max is {first}, which slows down servers that use files")),
-    ];
-    let found: Vec<String> = found.into_iter().flatten().collect();
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     (!found.is_empty()).then(|| found.join("; ").into())
 }
 

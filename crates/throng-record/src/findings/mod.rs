@@ -451,8 +451,8 @@ pub fn of_load(load: &Load, cpus: u32, queue: &BTreeMap<String, f64>) -> Vec<Fin
     let used = load
         .cpu_s
         .zip(seconds)
-        .map(|(cpu_s, seconds)| 100.0 * cpu_s / seconds);
-    let used = used.map(|percent| ("cpu_percent".to_owned(), percent));
+        .map(|(cpu_s, seconds)| 100.0 * cpu_s / seconds)
+        .map(|percent| ("cpu_percent".to_owned(), percent));
     let mut trial = Trial {
         clients: load.clients,
         load: Some(load.clone()),

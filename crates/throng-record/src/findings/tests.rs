@@ -157,16 +157,17 @@ fn each_cause_is_found() {
 
 /// Hosts of 25 clients each: how many of them were served, their replies, and when they began to count.
 fn hosts(of: &[(u32, u64, f64)]) -> Vec<HostPart> {
-    let hosts = (1..).zip(of);
-    let hosts = hosts.map(|(rank, &(served, replies, began_us))| HostPart {
-        name: "lab".to_owned(),
-        rank,
-        clients: 25,
-        served: Some(served),
-        replies: Some(replies),
-        start_offset_us: Some(began_us),
-        ..HostPart::default()
-    });
+    let hosts = (1..)
+        .zip(of)
+        .map(|(rank, &(served, replies, began_us))| HostPart {
+            name: "lab".to_owned(),
+            rank,
+            clients: 25,
+            served: Some(served),
+            replies: Some(replies),
+            start_offset_us: Some(began_us),
+            ..HostPart::default()
+        });
     hosts.collect()
 }
 
@@ -180,8 +181,8 @@ fn a_host_that_is_silent_slow_or_late_is_named() {
                 skew_us: last,
                 error_us: 1.0,
             });
-        });
-        let found = found.expect("it is invalid");
+        })
+        .expect("it is invalid");
         assert_eq!((found.kind.0.name, found.text.as_str()), (cause, words));
     };
     reported(
@@ -915,8 +916,8 @@ fn a_server_of_others_has_no_option_and_reconnects_are_not_clients() {
     let found = of_load(&load, 2, &named(&network));
     let warning = found
         .iter()
-        .find(|finding| finding.is(&connections::LATE_CONNECTIONS));
-    let warning = warning.expect("the queue overflowed");
+        .find(|finding| finding.is(&connections::LATE_CONNECTIONS))
+        .expect("the queue overflowed");
     assert_eq!(
         warning.text,
         "90 of 4,090 connections opened only after 1 s: the accept queue of 5 overflowed 426 times and SYNs were \

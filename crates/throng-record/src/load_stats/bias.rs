@@ -130,12 +130,13 @@ mod tests {
     use super::*;
 
     fn window(clients: impl Iterator<Item = (i64, u64)>) -> Bias {
-        let clients = clients.map(|(connected_ns, window_replies)| ServedClient {
-            connected_ns,
-            window_replies,
-            replies: window_replies,
-        });
-        let mut clients: Vec<ServedClient> = clients.collect();
+        let mut clients: Vec<ServedClient> = clients
+            .map(|(connected_ns, window_replies)| ServedClient {
+                connected_ns,
+                window_replies,
+                replies: window_replies,
+            })
+            .collect();
         clients.sort();
         match EarlyBias::Clients(clients).finished() {
             EarlyBias::Known { window, .. } => window,

@@ -288,14 +288,19 @@ impl LoadStats {
             let named = counts.map(|(status, n)| (status_in_words(status), n));
             named.collect()
         };
-        let rejected = counts.rejected.into_iter();
-        let rejected = rejected.map(|(why, n)| (why.to_owned(), n)).collect();
+        let rejected = counts
+            .rejected
+            .into_iter()
+            .map(|(why, n)| (why.to_owned(), n))
+            .collect();
         merge_counts(&mut self.rejected, &rejected);
         merge_counts(&mut self.statuses, &by_status(counts.statuses));
         merge_counts(&mut self.unexpected, &by_status(counts.unexpected));
         self.redirect = least(self.redirect.take(), counts.redirect);
-        let limits = counts.limits.into_iter();
-        let limits = limits.map(|(setting, value)| (setting.to_owned(), value));
+        let limits = counts
+            .limits
+            .into_iter()
+            .map(|(setting, value)| (setting.to_owned(), value));
         merge_limits(&mut self.server_limits, limits);
     }
 

@@ -59,11 +59,14 @@ const LARGE_FAMILY: usize = 11;
 
 /// The metrics that begin with this word, like those of `latency`; otherwise the name with the closest spelling.
 fn suggestions(plain: &str) -> Vec<&'static str> {
-    let family = METRICS.iter().filter(|metric| {
-        let rest = metric.name.strip_prefix(plain);
-        !plain.is_empty() && rest.is_some_and(|rest| rest.starts_with('_'))
-    });
-    let mut family: Vec<_> = family.map(short_name).collect();
+    let mut family: Vec<_> = METRICS
+        .iter()
+        .filter(|metric| {
+            let rest = metric.name.strip_prefix(plain);
+            !plain.is_empty() && rest.is_some_and(|rest| rest.starts_with('_'))
+        })
+        .map(short_name)
+        .collect();
     match family.len() {
         0 | 1 => (),
         LARGE_FAMILY.. => return Vec::new(),

@@ -491,8 +491,10 @@ impl Metric {
             Source::OverClients(_) => "over all numbers of clients",
             _ => combine,
         };
-        let terms = [self.unit.name(), better, combine, purpose];
-        let terms: Vec<&str> = terms.into_iter().filter(|term| !term.is_empty()).collect();
+        let terms: Vec<&str> = [self.unit.name(), better, combine, purpose]
+            .into_iter()
+            .filter(|term| !term.is_empty())
+            .collect();
         terms.join(", ")
     }
 }

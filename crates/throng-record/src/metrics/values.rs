@@ -78,8 +78,7 @@ impl Quantity {
     /// What those of these values are that have an interval or a range, as a sentence for captions: "Median over
     /// slices, with its 95 % interval."; empty if none has.
     pub fn estimator(shown: impl IntoIterator<Item = Self>) -> String {
-        let shown = shown.into_iter().filter(|one| one.low.is_some());
-        let shown: Vec<Self> = shown.collect();
+        let shown: Vec<Self> = shown.into_iter().filter(|one| one.low.is_some()).collect();
         let all_or_none = |is: fn(&Self) -> bool| {
             let all = shown.iter().all(is);
             (all || !shown.iter().any(is)).then_some(all)

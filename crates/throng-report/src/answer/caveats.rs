@@ -12,8 +12,7 @@ use throng_record::format::{capitalized, counted, list, number, ratio, whole};
 /// The sentences about rows with `clients` clients.
 pub(super) fn held_back(summary: &Summary, clients: u32) -> Vec<String> {
     let rows: Vec<&Row> = summary.rows_at(clients).collect();
-    let of_machine = [&CPU_QUOTA, &MEMORY_HIGH].into_iter();
-    let of_machine = of_machine.filter_map(|kind| {
+    let of_machine = [&CPU_QUOTA, &MEMORY_HIGH].into_iter().filter_map(|kind| {
         let worst = worst(rows.iter().copied(), kind)?;
         Some(format!("{}: {}.", capitalized(&worst.text), worst.remedy))
     });

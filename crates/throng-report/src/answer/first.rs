@@ -155,8 +155,9 @@ fn leading<'a>(
     let first = measure(ranked);
     let by_cost = (first.metric == COST.metric).then_some(first);
     let by_speed = Some(pace(ranked)).filter(|_| speed_is_own);
-    let known = [by_cost, by_speed, Some(&COST)].into_iter().flatten();
-    let known: Vec<_> = known
+    let known: Vec<_> = [by_cost, by_speed, Some(&COST)]
+        .into_iter()
+        .flatten()
         .filter_map(|measure| Some((measure, of_several(comparison, clients, measure)?)))
         .collect();
     let decided = known.iter().find(|(_, ranking)| ranking.is_decided());
@@ -228,10 +229,10 @@ pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison, clients:
 /// The first sentence for several servers compared with their baselines.
 fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
     let by = |name: &'static str| {
-        let measured = pairs
+        let measured: Vec<(&Pair, &PairMetric)> = pairs
             .iter()
-            .filter_map(|pair| Some((*pair, pair.by(name)?)));
-        let measured: Vec<(&Pair, &PairMetric)> = measured.collect();
+            .filter_map(|pair| Some((*pair, pair.by(name)?)))
+            .collect();
         let compared = |(_, one): &(&Pair, &PairMetric)| one.verdict != Verdict::NotComparable;
         measured.iter().any(compared).then_some((name, measured))
     };
@@ -254,12 +255,18 @@ fn of_baseline(with: &str, pairs: &[&Pair]) -> String {
         (Verdict::Equivalent, "equivalent"),
         (Verdict::NotComparable, "not comparable"),
     ];
-    let parts = kinds.into_iter().filter_map(|(verdict, word)| {
-        let own = measured.iter().filter(|(_, one)| one.verdict == verdict);
-        let own: Vec<&str> = own.map(|(pair, _)| pair.server.as_str()).collect();
-        (!own.is_empty()).then(|| format!("{word} for {}", named_or_counted(&own)))
-    });
-    let parts = parts.collect::<Vec<_>>().join("; ");
+    let parts = kinds
+        .into_iter()
+        .filter_map(|(verdict, word)| {
+            let own: Vec<&str> = measured
+                .iter()
+                .filter(|(_, one)| one.verdict == verdict)
+                .map(|(pair, _)| pair.server.as_str())
+                .collect();
+            (!own.is_empty()).then(|| format!("{word} for {}", named_or_counted(&own)))
+        })
+        .collect::<Vec<_>>()
+        .join("; ");
     let noun = measured[0].1.metric.noun();
     format!("{with}, {noun} compared with the baseline: {parts}.")
 }

@@ -57,8 +57,9 @@ pub(crate) fn figures(servers: &[String], pairs: &[Pair], [a, b]: [&Summary; 2])
             "server_cpu_us_per_request",
             RISING,
         ),
-    ];
-    let curves = curves.into_iter().flatten();
+    ]
+    .into_iter()
+    .flatten();
     at_most.chain(against_clients).chain(curves).collect()
 }
 

@@ -313,8 +313,8 @@ fn about(run: &RunInfo, report: &StudyReport<'_>) -> Vec<Condition> {
         (Moment, "Ending", ending),
         (Moment, "Warnings", run.findings.len().to_string()),
         (Moment, "throng", version.unwrap_or_default()),
-    ];
-    let facts = facts.into_iter();
+    ]
+    .into_iter();
     facts
         .map(|(kind, name, value)| Condition::new(kind, name, value))
         .collect()

@@ -220,11 +220,14 @@ impl Outcome {
 
     /// The outcome of a claim, from the cells that both runs judged: it held if none of them turned.
     fn of_claim(then: &JudgedClaim, now: &JudgedClaim) -> Self {
-        let both = then.cells.iter().filter_map(|earlier| {
-            let later = now.cells.iter().find(|later| later.is_same(earlier))?;
-            Some((earlier.verdict, later.verdict))
-        });
-        let both: Vec<(ClaimVerdict, ClaimVerdict)> = both.collect();
+        let both: Vec<(ClaimVerdict, ClaimVerdict)> = then
+            .cells
+            .iter()
+            .filter_map(|earlier| {
+                let later = now.cells.iter().find(|later| later.is_same(earlier))?;
+                Some((earlier.verdict, later.verdict))
+            })
+            .collect();
         let decided = both.iter().filter(|(earlier, _)| earlier.is_decided());
         let repeated = decided.clone().filter(|(_, later)| later.is_decided());
         let is_measured = |(earlier, later): &(ClaimVerdict, ClaimVerdict)| {

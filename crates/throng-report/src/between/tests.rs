@@ -224,8 +224,9 @@ fn limits_are_apart_only_where_what_broke_in_one_held_in_the_other() {
     ] {
         let diff = Between::diff(&with(a.0, a.1), &with(b.0, b.1)).unwrap();
         let limits = &diff.parts[0].limits;
-        let apart = limits.iter().filter_map(|limit| limit.verdict);
-        let apart: Vec<Verdict> = apart
+        let apart: Vec<Verdict> = limits
+            .iter()
+            .filter_map(|limit| limit.verdict)
             .filter(|found| *found != Verdict::Inconclusive)
             .collect();
         let reported = verdict != Verdict::Inconclusive;

@@ -223,8 +223,9 @@ pub(crate) fn notes(between: &Between) -> Vec<String> {
          differences too, which the intervals do not cover. To compare servers in one run, use throng compare.",
         a.started_at, b.started_at
     )];
-    let incomplete = [("A", a), ("B", b)].into_iter();
-    let incomplete = incomplete.filter(|(_, run)| run.ending != Ending::Complete);
+    let incomplete = [("A", a), ("B", b)]
+        .into_iter()
+        .filter(|(_, run)| run.ending != Ending::Complete);
     notes.extend(incomplete.map(|(name, run)| {
         let trials = counted(run.trials_planned, "trial");
         format!(

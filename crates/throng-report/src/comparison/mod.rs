@@ -265,8 +265,8 @@ mod tests {
         let pair = comparison
             .pairs
             .iter()
-            .find(|one| one.server == "epoll (2)");
-        let pair = pair.unwrap();
+            .find(|one| one.server == "epoll (2)")
+            .unwrap();
         assert_eq!(
             pair.first_sentence(),
             "With 1,000 clients, epoll (2) is 1.63x faster than thread, uses 1.63x less CPU per request and uses 13x less memory."
@@ -418,8 +418,9 @@ mod tests {
                 .contains("Kernel Linux 5.0 in the baseline and Linux 6.18.1 in this run.")
         );
         let measures = baseline.pairs.iter().flat_map(|pair| &pair.measures);
-        let ratios = measures.filter_map(|measured| measured.ratio?.low.zip(measured.ratio?.high));
-        let ratios: Vec<(f64, f64)> = ratios.collect();
+        let ratios: Vec<(f64, f64)> = measures
+            .filter_map(|measured| measured.ratio?.low.zip(measured.ratio?.high))
+            .collect();
         assert!(ratios.iter().all(|(low, high)| *low <= 1.0 && *high >= 1.0));
         // Pairing the very same rounds would give ratios of exactly 1.
         assert!(ratios.iter().any(|(low, _)| *low < 0.999));

@@ -177,8 +177,10 @@ impl PairMetric {
         together: Pairing,
     ) -> Self {
         let (values, others) = (&side.row.metrics, &reference.row.metrics);
-        let samples = values.sample(metric.name).zip(others.sample(metric.name));
-        let samples = samples.filter(|_| !metric.is_exact());
+        let samples = values
+            .sample(metric.name)
+            .zip(others.sample(metric.name))
+            .filter(|_| !metric.is_exact());
         let (log, rough, rounds) = samples.map_or((None, None, 0), |(own, other)| match together {
             Pairing::Interleaved => (
                 own.ratio(other),
@@ -443,8 +445,11 @@ impl Pair {
             (ratio.high.is_some_and(slower), seen)
         } else {
             let few = by.iter().find_map(|name| self.by(name)?.why.as_deref());
-            let why = self.not_compared.as_deref().or(few);
-            let why = why.unwrap_or("no measurement in common");
+            let why = self
+                .not_compared
+                .as_deref()
+                .or(few)
+                .unwrap_or("no measurement in common");
             (true, format!("not judged: {why}"))
         };
         ConditionResult {

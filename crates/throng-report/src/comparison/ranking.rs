@@ -53,8 +53,11 @@ impl Ranking {
     pub(super) fn all(now: Source<'_>) -> Vec<Self> {
         let numbers = now.summary.clients.iter();
         let of_clients = numbers.flat_map(|&clients| {
-            let rows = now.summary.rows_at(clients);
-            let rows: Vec<&Row> = rows.filter(|row| row.is_ranked()).collect();
+            let rows: Vec<&Row> = now
+                .summary
+                .rows_at(clients)
+                .filter(|row| row.is_ranked())
+                .collect();
             ranked().filter_map(move |metric| Self::of(&rows, clients, metric))
         });
         of_clients.collect()
@@ -64,18 +67,21 @@ impl Ranking {
         let sorted = from_best(rows, metric);
         let best = *sorted.first()?;
         let side = |row| Side::of(row);
-        let places = sorted.iter().enumerate().map(|(place, row)| {
-            let cell = (place > 0)
-                .then(|| PairMetric::of(metric, &side(row), &side(best), Pairing::Interleaved));
-            Place {
-                server: row.server.clone(),
-                standing: Standing::Unknown,
-                value: row.value(metric.name).unwrap_or_default(),
-                times: Quantity::bare(1.0),
-                cell,
-            }
-        });
-        let places: Vec<Place> = places.collect();
+        let places: Vec<Place> = sorted
+            .iter()
+            .enumerate()
+            .map(|(place, row)| {
+                let cell = (place > 0)
+                    .then(|| PairMetric::of(metric, &side(row), &side(best), Pairing::Interleaved));
+                Place {
+                    server: row.server.clone(),
+                    standing: Standing::Unknown,
+                    value: row.value(metric.name).unwrap_or_default(),
+                    times: Quantity::bare(1.0),
+                    cell,
+                }
+            })
+            .collect();
         let trials = |row: &&Row| {
             let sample = row.metrics.sample(metric.name);
             sample.map_or(0, |sample| sample.by_round().len())
@@ -202,8 +208,7 @@ pub(crate) fn from_best<'a>(rows: &[&'a Row], metric: &Metric) -> Vec<&'a Row> {
         .iter()
         .filter(|row| !metric.is_of_fairness() || row.is_own(metric));
     let value = |row: &Row| row.value(metric.name).filter(|value| *value > 0.0);
-    let valued = own.filter_map(|row| Some((*row, value(row)?)));
-    let mut valued: Vec<(&Row, f64)> = valued.collect();
+    let mut valued: Vec<(&Row, f64)> = own.filter_map(|row| Some((*row, value(row)?))).collect();
     valued.sort_by(|one, other| match metric.better {
         Better::Higher => other.1.total_cmp(&one.1),
         _ => one.1.total_cmp(&other.1),

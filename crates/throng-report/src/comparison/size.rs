@@ -68,8 +68,10 @@ impl Size {
             let [near, _, far] = text(*decimals);
             near != far
         };
-        let decimals = all().find(all_differ).or_else(|| all().find(ends_differ));
-        let decimals = decimals.unwrap_or(first);
+        let decimals = all()
+            .find(all_differ)
+            .or_else(|| all().find(ends_differ))
+            .unwrap_or(first);
         let [near, estimate, far] = text(decimals);
         Self {
             estimate: format!("{estimate}{unit}"),

@@ -190,10 +190,10 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
     } else {
         String::new()
     };
-    let noisy = all
+    let noisy: Vec<(&PairMetric, f64, Option<RoundsNeeded>)> = all
         .into_iter()
-        .filter_map(|one| Some((one, one.smallest_difference?, one.needed)));
-    let noisy: Vec<(&PairMetric, f64, Option<RoundsNeeded>)> = noisy.collect();
+        .filter_map(|one| Some((one, one.smallest_difference?, one.needed)))
+        .collect();
     if noisy.len() > MOST_SENTENCES {
         let of = if of.is_empty() { of } else { of + ": " };
         let seen = noisy.iter().map(|(one, seen, _)| match detail {

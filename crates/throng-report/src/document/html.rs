@@ -281,8 +281,9 @@ fn cell(column: &Column, cell: &Cell, is_prose: bool) -> Markup {
         .then_some("text")
         .into_iter()
         .chain(is_absent.then_some("absent"))
-        .chain(class(cell.tone));
-    let classes = classes.collect::<Vec<_>>().join(" ");
+        .chain(class(cell.tone))
+        .collect::<Vec<_>>()
+        .join(" ");
     html! {
         td class=[Some(&classes).filter(|classes| !classes.is_empty())] data-label=[label] {
             @if cell.tone == Tone::Best { span.value { (cell.text) } } @else { (cell.text) }
@@ -319,8 +320,11 @@ mod tests {
     #[test]
     fn every_region_of_a_page_has_a_name_of_its_own() {
         let page = page(&sample("x"));
-        let names = page.split("aria-label=\"").skip(1);
-        let mut names: Vec<&str> = names.filter_map(|rest| rest.split('"').next()).collect();
+        let mut names: Vec<&str> = page
+            .split("aria-label=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
         assert!(names.len() > 4, "{names:?}");
         names.sort_unstable();
         let all = names.len();

@@ -180,10 +180,10 @@ impl<'a> Writer<'a> {
         };
         let narrow = narrowed(table, shown);
         self.whole_table(&narrow);
-        let others = table.groups[shown..]
+        let others: Vec<String> = table.groups[shown..]
             .iter()
-            .map(|group| escape(&group.title));
-        let others: Vec<String> = others.collect();
+            .map(|group| escape(&group.title))
+            .collect();
         let and = if others.is_empty() { "" } else { "; " };
         let summary = format!(
             "All {} columns, with intervals{and}{}",
@@ -293,8 +293,11 @@ fn narrowed(table: &Table, groups: usize) -> Table {
         .filter(|drop| *drop != NOT_IN_TERMINAL)
         .collect();
     drops.sort_unstable();
-    let last = drops.get(MOST_COLUMNS - 2).or(drops.last());
-    let last = last.copied().unwrap_or(0);
+    let last = drops
+        .get(MOST_COLUMNS - 2)
+        .or(drops.last())
+        .copied()
+        .unwrap_or(0);
     let all = 1..table.columns.len();
     let mut kept: Vec<usize> = all
         .clone()
@@ -315,8 +318,9 @@ fn narrowed(table: &Table, groups: usize) -> Table {
             ..row.clone()
         }
     };
-    let groups = table.groups[..groups].iter();
-    let groups = groups.map(|group| (group.title.clone(), group.rows.iter().map(row).collect()));
+    let groups = table.groups[..groups]
+        .iter()
+        .map(|group| (group.title.clone(), group.rows.iter().map(row).collect()));
     Table {
         best_of: table.best_of,
         ..Table::in_groups(&table.caption, columns.collect(), groups)

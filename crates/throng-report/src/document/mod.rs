@@ -323,8 +323,9 @@ impl Table {
         columns: Vec<Column>,
         groups: impl IntoIterator<Item = (String, Vec<Row>)>,
     ) -> Self {
-        let groups = groups.into_iter();
-        let groups = groups.map(|(title, rows)| Group { title, rows });
+        let groups = groups
+            .into_iter()
+            .map(|(title, rows)| Group { title, rows });
         Self {
             caption: caption.into(),
             columns,

@@ -114,8 +114,8 @@ pub(super) fn connect_failures(info: Info, source: &Source<'_>) -> Option<Figure
     if !rows().any(failed) {
         return None;
     }
-    let queues = rows().filter(|row| row.completion.is_some());
-    let mut queues: Vec<f64> = queues
+    let mut queues: Vec<f64> = rows()
+        .filter(|row| row.completion.is_some())
         .filter_map(|row| row.value("accept_backlog"))
         .collect();
     queues.sort_unstable_by(f64::total_cmp);

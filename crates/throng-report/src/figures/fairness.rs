@@ -96,13 +96,15 @@ pub(super) fn in_order(info: Info, source: &Source<'_>) -> Option<Figure> {
         .filter(|log| log.in_order.len() > 1)
         .filter_map(|log| source.curve(&log.server, log.clients, dots(log)))
         .collect();
-    let words = series.iter().map(|series| {
-        let replies = || series.points.iter().map(|point| point.y);
-        let least = replies().fold(f64::INFINITY, f64::min);
-        let most = replies().fold(0.0, f64::max);
-        format!("{} {} to {}", series.name, whole(least), whole(most))
-    });
-    let words: Vec<String> = words.collect();
+    let words: Vec<String> = series
+        .iter()
+        .map(|series| {
+            let replies = || series.points.iter().map(|point| point.y);
+            let least = replies().fold(f64::INFINITY, f64::min);
+            let most = replies().fold(0.0, f64::max);
+            format!("{} {} to {}", series.name, whole(least), whole(most))
+        })
+        .collect();
     let got_nothing = series
         .iter()
         .flat_map(|one| &one.points)

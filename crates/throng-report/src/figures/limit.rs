@@ -15,8 +15,9 @@ const TRIAL: Failing = Failing {
 
 /// "epoll 1,200, poll at least 4,000".
 fn each_limit(limits: &Limits) -> String {
-    let each = limits.servers.iter();
-    let each: Vec<String> = each
+    let each: Vec<String> = limits
+        .servers
+        .iter()
         .map(|one| format!("{} {}", one.server, one.text()))
         .collect();
     each.join(", ")
@@ -99,8 +100,9 @@ fn all_limits(info: Info, source: &Source<'_>, limits: &Limits) -> Option<Figure
         Axis::logarithmic(unit, None),
         servers.iter().map(rank).collect(),
     );
-    let causes = limits.servers.iter();
-    let causes: Vec<String> = causes
+    let causes: Vec<String> = limits
+        .servers
+        .iter()
         .map(|server| format!("{}: {}", server.server, server.cause_text()))
         .collect();
     let caption = if servers.iter().all(|server| server.failed.is_none()) {

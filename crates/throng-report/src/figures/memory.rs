@@ -22,13 +22,17 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
     let summary = source.summary;
     let (first, last) = (*summary.clients.first()?, *summary.clients.last()?);
     let servers = summary.servers.iter();
-    let all = servers.filter_map(|server| {
-        let own = summary.rows.iter().filter(|row| row.server == *server);
-        let mut own: Vec<&Row> = own.collect();
-        own.sort_by_key(|row| row.clients);
-        Some((server, marginal(&own)?))
-    });
-    let mut all: Vec<(&String, f64)> = all.collect();
+    let mut all: Vec<(&String, f64)> = servers
+        .filter_map(|server| {
+            let mut own: Vec<&Row> = summary
+                .rows
+                .iter()
+                .filter(|row| row.server == *server)
+                .collect();
+            own.sort_by_key(|row| row.clients);
+            Some((server, marginal(&own)?))
+        })
+        .collect();
     if all.len() < 2 {
         return None;
     }

@@ -66,8 +66,7 @@ pub(super) fn overview(info: Info, source: &Source<'_>) -> Option<Figure> {
 
 fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> Option<Ranked> {
     let decides = metric.name == all.metric.name;
-    let groups = all.groups.iter();
-    let groups = groups.map(|group| {
+    let groups = all.groups.iter().map(|group| {
         (
             group.title.clone(),
             group.tied && decides,
@@ -102,8 +101,10 @@ pub(crate) fn ranked_of(
         None => metric.text(value),
     };
     let rank = |row: &&Row| {
-        let quantity = row.quantity(metric.name).filter(|found| found.value > 0.0);
-        let quantity = quantity.filter(|_| row.served_all);
+        let quantity = row
+            .quantity(metric.name)
+            .filter(|found| found.value > 0.0)
+            .filter(|_| row.served_all);
         Rank {
             point: quantity.map(|found| point(found.times(1.0 / factor))),
             text: match (quantity, row.fewest_served) {
@@ -162,8 +163,9 @@ pub(super) fn ratios(info: Info, source: &Source<'_>) -> Option<Figure> {
         [only] => {
             let title = format!("Ratio of {} to {}", only.server, only.reference);
             let with_ratio = only.measures.iter().filter(|one| one.ratio.is_some());
-            let rows = with_ratio.take(OF_ONE);
-            let rows = rows.map(|one| rank(one.title, None, one));
+            let rows = with_ratio
+                .take(OF_ONE)
+                .map(|one| rank(one.title, None, one));
             around_1(title, rows.collect()).into_iter().collect()
         }
         several => OF_SEVERAL

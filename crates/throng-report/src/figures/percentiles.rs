@@ -28,14 +28,15 @@ fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
     let whole = Times::merged(times).ok()??;
     let rarest = (whole.len() as f64 / BEYOND).min(RAREST);
     let rare = (0..).map(|step| 2_f64.powf(f64::from(step) / f64::from(STEPS)));
-    let points = rare
+    let points: Vec<Point> = rare
         .skip(1)
         .take_while(|one_in| *one_in <= rarest)
         .map(|one_in| {
             let longest_ns = whole.value_at_quantile(1.0 - 1.0 / one_in);
             Point::new(one_in, longest_ns as f64 / 1e6)
-        });
-    let points: Vec<Point> = points.filter(|point| point.y > 0.0).collect();
+        })
+        .filter(|point| point.y > 0.0)
+        .collect();
     (points.len() > 1).then_some(points)
 }
 

@@ -56,10 +56,11 @@ fn colours(parts: &[String]) -> String {
         (Role::Send, "green for send"),
         (Role::Wait, "orange for wait"),
     ];
-    let drawn = roles
+    let drawn: Vec<&str> = roles
         .into_iter()
-        .filter(|(meant, _)| parts.iter().any(|part| role(part) == *meant));
-    let drawn: Vec<&str> = drawn.map(|(_, text)| text).collect();
+        .filter(|(meant, _)| parts.iter().any(|part| role(part) == *meant))
+        .map(|(_, text)| text)
+        .collect();
     if drawn.is_empty() {
         return String::new();
     }

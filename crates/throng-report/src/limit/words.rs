@@ -113,12 +113,14 @@ fn failure(found: &LimitResult, find: Find) -> Option<String> {
     let observed = |label: &str, all: &[String]| {
         (!all.is_empty()).then(|| format!("{label}: {}.", all.join("; ")))
     };
-    let parts = [
+    let parts: Vec<String> = [
         failed,
         observed("Evidence", &cause.evidence),
         observed("Also observed", &cause.also),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
@@ -153,8 +155,10 @@ fn at_load(limit: &ServerLimit) -> Option<String> {
         .map(|((_, p99), share)| format!("{} at {share}", time(p99)))
         .collect();
     let passed = limit.passed?.value;
-    let mut full = limit.tries.iter();
-    let full = full.rfind(|one| one.passed && one.value == passed && one.purpose != Purpose::Share);
+    let full = limit
+        .tries
+        .iter()
+        .rfind(|one| one.passed && one.value == passed && one.purpose != Purpose::Share);
     if parts.is_empty() {
         return None;
     }

@@ -35,10 +35,15 @@ impl Scale {
 
     /// The vertical axis of lines.
     pub(super) fn upwards(figure: &Figure, (top, bottom): (f64, f64)) -> Self {
-        let points = figure.series.iter().flat_map(|series| &series.points);
-        let points = points.filter(|point| figure.has_value(point));
-        let values = points.flat_map(|point| [Some(point.y), point.low, point.high]);
-        let values: Vec<f64> = values.flatten().collect();
+        let points = figure
+            .series
+            .iter()
+            .flat_map(|series| &series.points)
+            .filter(|point| figure.has_value(point));
+        let values: Vec<f64> = points
+            .flat_map(|point| [Some(point.y), point.low, point.high])
+            .flatten()
+            .collect();
         Self::of(&figure.y, &values, (bottom, top))
     }
 

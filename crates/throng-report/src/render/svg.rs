@@ -241,8 +241,10 @@ fn outlined(marker: Marker, (x, y): At) -> String {
         let half = format!("a{radius} {radius} 0 1 0");
         return format!("M{from} {}{half} {across} 0{half} -{across} 0z", short(y));
     }
-    let corners = marker.corners().into_iter();
-    let corners = corners.map(|(right, down)| (x + right * MARKER, y + down * MARKER));
+    let corners = marker
+        .corners()
+        .into_iter()
+        .map(|(right, down)| (x + right * MARKER, y + down * MARKER));
     path(&corners.collect::<Vec<_>>(), true)
 }
 

@@ -6,8 +6,11 @@ use crate::grade::{Grade, Level};
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let answer = &report.answer;
-    let picture = report.figures.iter().find(|figure| figure.answers);
-    let picture = picture.map(|figure| Block::Picture(Box::new(figure.clone())));
+    let picture = report
+        .figures
+        .iter()
+        .find(|figure| figure.answers)
+        .map(|figure| Block::Picture(Box::new(figure.clone())));
     let mut first = vec![Block::paragraph(Role::Lead, &answer.first)];
     if report.limits.is_none() {
         first.push(Block::Paragraph(Role::Body, grade(&report.grade)));

@@ -86,8 +86,9 @@ pub fn of_between(between: &Between) -> Document {
         )
     };
     let badges = headings.iter().zip(&between.runs).flat_map(|(name, run)| {
-        let badge = Text::default().strong(*name);
-        let badge = badge.plain(format!(" {}", run.directory));
+        let badge = Text::default()
+            .strong(*name)
+            .plain(format!(" {}", run.directory));
         std::iter::once(badge).chain(ending(run.ending))
     });
     Document {
@@ -217,8 +218,10 @@ fn comparison(part: &PartBetween) -> Option<Section> {
 /// All figures but the one that is shown with the answer.
 fn figures(between: &Between, part: &PartBetween) -> Option<Section> {
     let shown = usize::from(first_picture(between).is_some());
-    let key = part.servers.iter();
-    let key = key.map(|name| (places(name, &part.servers).to_vec(), name.clone()));
+    let key = part
+        .servers
+        .iter()
+        .map(|name| (places(name, &part.servers).to_vec(), name.clone()));
     let figures = Figures {
         key: key.collect(),
         figures: part.figures.iter().skip(shown).cloned().collect(),
@@ -358,8 +361,10 @@ fn claims(between: &Between) -> Option<Section> {
 
 fn differences(between: &Between) -> Option<Section> {
     let title = "Differences between the runs";
-    let rows = between.differences.iter();
-    let rows = rows.map(|fact| Row::of(fact.title(), fact.texts().map(Cell::plain).to_vec()));
+    let rows = between
+        .differences
+        .iter()
+        .map(|fact| Row::of(fact.title(), fact.texts().map(Cell::plain).to_vec()));
     let columns = ["", "Original", "Repeat"].map(Column::text).to_vec();
     let table = Block::Table(Table::of(title, columns, rows.collect()));
     let hint = Block::paragraph(

@@ -49,16 +49,16 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
     });
     let groups = groups.into_iter().filter(|(_, values)| !values.is_empty());
     let blocks = groups.flat_map(|(title, values)| {
-        let values = values.iter();
-        let values = values.map(|(name, value)| (name.into(), value.into()));
+        let values = values
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
         [Block::Heading(title.into()), Block::Facts(values.collect())]
     });
     line.chain(blocks).collect()
 }
 
 fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
-    let servers = report.run.servers.iter();
-    let servers = servers.map(|info| {
+    let servers = report.run.servers.iter().map(|info| {
         let limit = info.structural_limit.as_ref();
         let limit = limit.map_or_else(String::new, |limit| format!("; limited to {limit}"));
         let what = Text::from(&info.summary).plain(limit);

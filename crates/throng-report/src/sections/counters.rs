@@ -48,8 +48,10 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
             && !metric.is_per_request()
             && metric.call().is_none()
     };
-    let events = METRICS.iter().filter(of_side);
-    let events = events.filter_map(|metric| event(report, metric, &rows));
+    let events = METRICS
+        .iter()
+        .filter(of_side)
+        .filter_map(|metric| event(report, metric, &rows));
     let about = format!("{}: {side}", counted(clients, "client"));
     let mut columns = vec![Column::text("Event")];
     columns.extend(rows.iter().map(|row| Column::number(&row.server)));
@@ -61,12 +63,14 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
 /// The counts of an event; `None` if no row has either a count or a reason for having none.
 fn event(report: &Report<'_>, metric: &'static Metric, rows: &[&Row]) -> Option<document::Row> {
     let each = metric.per_request();
-    let judged = rows
+    let judged: Vec<Option<f64>> = rows
         .iter()
-        .map(|row| row.value(each.unwrap_or(metric).name));
-    let judged: Vec<Option<f64>> = judged.collect();
-    let comparable = rows.iter().zip(&judged);
-    let comparable = comparable.map(|(row, value)| value.filter(|_| row.served_all));
+        .map(|row| row.value(each.unwrap_or(metric).name))
+        .collect();
+    let comparable = rows
+        .iter()
+        .zip(&judged)
+        .map(|(row, value)| value.filter(|_| row.served_all));
     let marks = marks(metric.better, &comparable.collect::<Vec<_>>());
     let why = |row: &Row| {
         let trials = report.trials.iter();
@@ -91,17 +95,21 @@ fn event(report: &Report<'_>, metric: &'static Metric, rows: &[&Row]) -> Option<
             });
         }
     }
-    let cells = rows.iter().zip(judged).zip(marks).zip(whys);
-    let cells = cells.map(|(((row, judged), tone), why)| {
-        let detail = each.and_then(|each| Some(each.text(judged?)));
-        let text = row.value(metric.name).map(|value| metric.text(value));
-        Cell {
-            text: text.or(why).unwrap_or_else(|| ABSENT.to_owned()),
-            detail: detail.unwrap_or_default(),
-            tone,
-            bar: None,
-        }
-    });
+    let cells = rows
+        .iter()
+        .zip(judged)
+        .zip(marks)
+        .zip(whys)
+        .map(|(((row, judged), tone), why)| {
+            let detail = each.and_then(|each| Some(each.text(judged?)));
+            let text = row.value(metric.name).map(|value| metric.text(value));
+            Cell {
+                text: text.or(why).unwrap_or_else(|| ABSENT.to_owned()),
+                detail: detail.unwrap_or_default(),
+                tone,
+                bar: None,
+            }
+        });
     Some(document::Row::of(name, cells.collect()))
 }
 

@@ -21,13 +21,14 @@ pub(super) fn thresholds(report: &Report<'_>) -> Vec<Block> {
 pub(super) fn warnings(report: &Report<'_>) -> Vec<Block> {
     let mut blocks = of_run(&report.run.findings);
     let trials = report.trials.iter();
-    let of_trials = trials.flat_map(|trial| {
-        trial.findings.iter().map(move |finding| {
-            let text = format!("{}: {} – {}", with(trial), finding.text, finding.remedy);
-            Text::default().strong(&trial.server).plain(text)
+    let of_trials: Vec<Text> = trials
+        .flat_map(|trial| {
+            trial.findings.iter().map(move |finding| {
+                let text = format!("{}: {} – {}", with(trial), finding.text, finding.remedy);
+                Text::default().strong(&trial.server).plain(text)
+            })
         })
-    });
-    let of_trials: Vec<Text> = of_trials.collect();
+        .collect();
     let summary = format!("Warnings about single trials ({})", of_trials.len());
     blocks.push(Block::Fold(summary.into(), vec![Block::list(of_trials)]));
     blocks
@@ -48,8 +49,10 @@ pub(super) fn failures(report: &Report<'_>) -> Vec<Block> {
         let text = format!("{}: invalid, {}{repeated}", with(trial), invalid.text);
         super::server(report, &trial.server).plain(text)
     });
-    let failed = report.trials.iter();
-    let failed = failed.filter_map(|trial| Some(of_trial(report, trial, trial.failure.as_ref()?)));
+    let failed = report
+        .trials
+        .iter()
+        .filter_map(|trial| Some(of_trial(report, trial, trial.failure.as_ref()?)));
     std::iter::once(Block::list(invalid))
         .chain(failed)
         .collect()

@@ -63,8 +63,10 @@ fn of(trial: &Trial) -> Block {
     let clients = counted(trial.clients, "client");
     let title = format!("{} with {clients}, {}", trial.server, trial.occasion());
     let hosts = trial.hosts.iter().take(MOST_ROWS);
-    let rows = hosts.map(|host| row(host.label(), host));
-    let rows = rows.chain(total(trial)).collect();
+    let rows = hosts
+        .map(|host| row(host.label(), host))
+        .chain(total(trial))
+        .collect();
     let caption = format!("Client hosts, {title}");
     let table = Table::of(caption, headings().map(Column::number).to_vec(), rows);
     let mut blocks = notes(trial);

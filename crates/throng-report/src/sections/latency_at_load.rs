@@ -56,8 +56,9 @@ fn table(summary: &Summary, name: impl Fn(&str) -> document::Text) -> Option<Tab
     columns.push(at("latency_p99_us", 100));
     columns.push(at("requests_per_s", 100).dropped(2));
     let groups = summary.clients.iter().rev().map(|clients| {
-        let tried = summary.rows_at(*clients);
-        let tried = tried.filter(|row| !row.at_load.is_empty());
+        let tried = summary
+            .rows_at(*clients)
+            .filter(|row| !row.at_load.is_empty());
         let rows = tried.map(|row| document::Row::of(name(&row.server), line(row, &percents)));
         (counted(*clients, "client"), rows.collect())
     });

@@ -35,8 +35,9 @@ fn estimator(report: &Report<'_>) -> String {
     let columns = columns::results();
     let metrics = columns.iter().filter_map(|column| column.metric());
     let rows = report.summary.rows.iter();
-    let shown = rows.flat_map(|row| metrics.clone().filter_map(|one| row.quantity(one.name)));
-    let shown: Vec<Quantity> = shown.collect();
+    let shown: Vec<Quantity> = rows
+        .flat_map(|row| metrics.clone().filter_map(|one| row.quantity(one.name)))
+        .collect();
     let of_slices = shown.iter().any(|one| one.is_of_slices);
     let whole = if of_slices {
         " Values without an interval are of the whole trial."
@@ -57,8 +58,9 @@ fn table(report: &Report<'_>, columns: &[Column], caption: &str) -> Option<Block
     let mut headings = vec![document::Column::text("Server")];
     headings.extend(shown.iter().map(|column| heading(column)));
     let groups = summary.clients.iter().rev().map(|clients| {
-        let rows = summary.rows_at(*clients);
-        let rows = rows.map(|row| line(report, &shown, row));
+        let rows = summary
+            .rows_at(*clients)
+            .map(|row| line(report, &shown, row));
         (counted(*clients, "client"), rows.collect())
     });
     Some(Block::Table(Table {

@@ -47,8 +47,10 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         return Vec::new();
     }
     let rows = scaling.iter().zip(&all).map(|(one, cells)| {
-        let cells = shown.iter().map(|index| cells[*index].clone());
-        let cells = cells.map(|cell| cell.unwrap_or_else(|| Cell::plain(ABSENT)));
+        let cells = shown
+            .iter()
+            .map(|index| cells[*index].clone())
+            .map(|cell| cell.unwrap_or_else(|| Cell::plain(ABSENT)));
         Row::of(super::server(report, &one.server), cells.collect())
     });
     let mut columns = vec![Column::text("Server")];
@@ -107,12 +109,14 @@ fn left_out(one: &Scaling) -> Option<Cell> {
         (LeftOutReason::ClientLimited, "limited by the clients"),
         (LeftOutReason::Paced, "the load sets the pace"),
     ];
-    let parts = kinds.iter().filter_map(|(why, words)| {
-        let clients = one.left_out.get(why)?.iter();
-        let clients: Vec<String> = clients.map(|clients| whole((*clients).into())).collect();
-        Some(format!("{} ({words})", clients.join(", ")))
-    });
-    let parts: Vec<String> = parts.collect();
+    let parts: Vec<String> = kinds
+        .iter()
+        .filter_map(|(why, words)| {
+            let clients = one.left_out.get(why)?.iter();
+            let clients: Vec<String> = clients.map(|clients| whole((*clients).into())).collect();
+            Some(format!("{} ({words})", clients.join(", ")))
+        })
+        .collect();
     (!parts.is_empty()).then(|| Cell::plain(parts.join("; ")))
 }
 

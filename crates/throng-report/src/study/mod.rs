@@ -176,8 +176,10 @@ impl StudyReport<'_> {
         let first = widest(&scenes).and_then(|shown| deciding_picture(shown, servers));
         let numbered = scenes.iter().enumerate();
         let others = numbered.filter_map(|(number, shown)| picture(shown, number, servers));
-        let published = self.published_figures().into_iter();
-        let published = published.map(|(_, figure)| figure);
+        let published = self
+            .published_figures()
+            .into_iter()
+            .map(|(_, figure)| figure);
         first.into_iter().chain(others).chain(published).collect()
     }
 

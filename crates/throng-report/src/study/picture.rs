@@ -58,11 +58,12 @@ fn drawn(
     let title = shown.scene.title.clone();
     let groups = groups(shown, summary);
     let decides = (shown.metric(), shown.clients);
-    let panels = panels.filter_map(|(metric, clients)| {
-        let drawn = panel(summary, metric, clients, &groups, servers, shown)?;
-        Some(((metric, clients) == decides, drawn))
-    });
-    let panels: Vec<(bool, Ranked)> = panels.collect();
+    let panels: Vec<(bool, Ranked)> = panels
+        .filter_map(|(metric, clients)| {
+            let drawn = panel(summary, metric, clients, &groups, servers, shown)?;
+            Some(((metric, clients) == decides, drawn))
+        })
+        .collect();
     let deciding = panels.iter().find(|(decides, _)| *decides);
     let (_, deciding) = deciding.or(panels.first())?;
     let words: Vec<String> = deciding

@@ -225,8 +225,10 @@ impl Cell {
 
     /// Why values are missing.
     fn reasons(&self) -> impl Iterator<Item = &str> {
-        let published = self.published.as_deref();
-        let published = published.filter(|_| self.published_value.is_none());
+        let published = self
+            .published
+            .as_deref()
+            .filter(|_| self.published_value.is_none());
         let measured = self.why.as_deref().filter(|_| self.measured.is_none());
         published.into_iter().chain(measured)
     }
@@ -346,11 +348,11 @@ mod tests {
         };
         let notes = table.footnotes();
         assert_eq!(notes, [why]);
-        let texts = table
+        let texts: Vec<String> = table
             .rows
             .iter()
-            .map(|row| row.cells[0].measured_in_table(&notes));
-        let texts: Vec<String> = texts.collect();
+            .map(|row| row.cells[0].measured_in_table(&notes))
+            .collect();
         assert_eq!(texts, ["absent [1]", "at least 5,000", "absent [1]"]);
     }
 }

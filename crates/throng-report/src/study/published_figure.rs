@@ -110,8 +110,10 @@ fn ranked(row: &Row, heading: &str, servers: &[String]) -> Option<Ranked> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     // In the published unit, which the title names.
     let factor = metric.unit.read(1.0, &row.unit).unwrap_or(1.0);
-    let rows = row.cells.iter().filter(|cell| cell.published.is_some());
-    let rows: Vec<Rank> = rows
+    let rows: Vec<Rank> = row
+        .cells
+        .iter()
+        .filter(|cell| cell.published.is_some())
         .map(|cell| {
             let measured = cell.measured_value.map(|value| Quantity {
                 low: cell.interval.map(|(low, _)| low),
@@ -149,8 +151,9 @@ fn ranked(row: &Row, heading: &str, servers: &[String]) -> Option<Ranked> {
 }
 
 fn of_rows(id: &'static str, part: &PartReport<'_>, ranked: Vec<Ranked>) -> Figure {
-    let words = ranked.iter().flat_map(Ranked::rows);
-    let words: Vec<String> = words
+    let words: Vec<String> = ranked
+        .iter()
+        .flat_map(Ranked::rows)
         .map(|row| format!("{} {}", row.name, row.text))
         .collect();
     let title = format!("{}: published and measured", part.record.title);

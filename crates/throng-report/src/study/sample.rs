@@ -53,8 +53,9 @@ impl PartReport<'_> {
             served(row, report.run.settings.unserved_counts)?;
         }
         let Some(found) = row.and_then(|row| row.metrics.get(metric.name)) else {
-            let why = metric.why_absent(report.run, trials.iter().copied());
-            let why = why.map(ToString::to_string);
+            let why = metric
+                .why_absent(report.run, trials.iter().copied())
+                .map(ToString::to_string);
             let too_few = || Some(row?.absent.get(metric.name)?.text().to_owned());
             let why = why.or_else(too_few);
             return Err(why.unwrap_or_else(|| "not measured".to_owned()));
@@ -90,8 +91,9 @@ impl PartReport<'_> {
             }
             (_, Some(value), Some(limit)) => {
                 let mut found = limit.found.iter();
-                let found = found.find(|found| found.server == server);
-                let found = found.ok_or("not measured: the run ended early")?;
+                let found = found
+                    .find(|found| found.server == server)
+                    .ok_or("not measured: the run ended early")?;
                 let trials = report.trials.iter().filter(|trial| trial.server == server);
                 value(found, &trials.collect::<Vec<_>>())
             }
@@ -170,8 +172,9 @@ fn served(row: &Row, counts: bool) -> Result<(), String> {
     if row.served_all || counts {
         return row.not_comparable().map_or(Ok(()), Err);
     }
-    let served = row.served_in_words();
-    let served = served.unwrap_or_else(|| format!("not all {}", counted(row.clients, "client")));
+    let served = row
+        .served_in_words()
+        .unwrap_or_else(|| format!("not all {}", counted(row.clients, "client")));
     let why = row.why_not_all();
     let why = why.map_or_else(String::new, |why| format!(" ({why})"));
     Err(format!("it served {served}{why}"))

@@ -14,8 +14,8 @@ use crate::tuning::Accept;
 /// Creates the epoll set of a model, and adds the listener and the stop to it. Both are level-triggered: after a full
 /// batch of clients, the rest is reported again.
 pub(super) fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
-    let queue = epoll_call::create(epoll_call::CreateFlags::CLOEXEC);
-    let queue = queue.context("cannot create an epoll set")?;
+    let queue = epoll_call::create(epoll_call::CreateFlags::CLOEXEC)
+        .context("cannot create an epoll set")?;
     let arrivals = match server.tuning.accept {
         Accept::ReusePort => epoll_call::EventFlags::IN,
         // One loop wakes up for a client, not all of them.

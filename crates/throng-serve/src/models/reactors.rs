@@ -64,17 +64,18 @@ pub(super) fn run_on_each_cpu<L>(
                 ..server.for_worker(Worker::number(number))
             };
             let (ready, start) = (ready.clone(), &start);
-            let thread = std::thread::Builder::new().name(format!("reactor-{number}"));
-            let thread = thread.spawn_scoped(scope, move || {
-                let own_loop = prepare_thread(&own, cpu).and_then(|()| make(own));
-                drop(ready);
-                drop(start.read());
-                let reason = own_loop.and_then(run);
-                if reason.is_err() {
-                    own.stop.request();
-                }
-                reason
-            });
+            let thread = std::thread::Builder::new()
+                .name(format!("reactor-{number}"))
+                .spawn_scoped(scope, move || {
+                    let own_loop = prepare_thread(&own, cpu).and_then(|()| make(own));
+                    drop(ready);
+                    drop(start.read());
+                    let reason = own_loop.and_then(run);
+                    if reason.is_err() {
+                        own.stop.request();
+                    }
+                    reason
+                });
             threads.push(thread.with_context(|| format!("cannot start reactor {number}")));
         }
         drop(ready);

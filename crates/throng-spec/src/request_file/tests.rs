@@ -173,8 +173,9 @@ fn a_body_that_has_changed_is_noticed() {
     let load = super::super::LoadSpec {
         request_file: Some(file),
         ..super::super::LoadSpec::default()
-    };
-    let load = load.with_files().unwrap();
+    }
+    .with_files()
+    .unwrap();
     assert_eq!(load.files.len(), 1);
     assert_eq!(load.files[&body.display().to_string()].len(), 64);
     let read = load.request_file.as_ref().unwrap();

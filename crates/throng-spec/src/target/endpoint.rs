@@ -123,13 +123,15 @@ impl Endpoint {
         if name.is_empty() {
             return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into());
         }
-        let found = (name, port).to_socket_addrs();
-        let found: Vec<SocketAddr> = found
+        let found: Vec<SocketAddr> = (name, port)
+            .to_socket_addrs()
             .map_err(|error| format!("cannot look up {name}: {}", super::resolve::plainly(&error)))?
             .collect();
-        let address = found.iter().find(|address| address.is_ipv4());
-        let address = address.or(found.first());
-        let address = address.ok_or_else(|| format!("{name} has no address"))?;
+        let address = found
+            .iter()
+            .find(|address| address.is_ipv4())
+            .or(found.first())
+            .ok_or_else(|| format!("{name} has no address"))?;
         Ok((*address).into())
     }
 

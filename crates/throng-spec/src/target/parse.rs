@@ -114,8 +114,11 @@ fn without_colon_or_slash(text: &str) -> Option<(&'static str, &str)> {
 }
 
 fn unknown(scheme: &str) -> String {
-    let names = Scheme::NAMED.iter().map(|(name, _)| *name);
-    let names: Vec<&str> = names.chain(["unix", "http+unix", "ws+unix"]).collect();
+    let names: Vec<&str> = Scheme::NAMED
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(["unix", "http+unix", "ws+unix"])
+        .collect();
     format!(
         "unknown scheme {scheme}; expected one of: {}",
         names.join(", ")
@@ -264,8 +267,9 @@ fn decoded(text: &str) -> Result<String, String> {
             continue;
         }
         let digits = rest.get(..2).and_then(|digits| str::from_utf8(digits).ok());
-        let byte = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let byte = byte.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let byte = digits
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(byte.ok_or_else(|| format!("a % in {text} is not followed by two digits"))?);
         rest = &rest[2..];
     }

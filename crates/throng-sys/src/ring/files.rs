@@ -115,8 +115,10 @@ impl Ring {
         let Files { updates, next, .. } = &mut self.files;
         *next = (*next + 1) % updates.len();
         updates[*next] = descriptor;
-        let update = opcode::FilesUpdate::new(&raw const updates[*next], 1).offset(place as i32);
-        let update = update.build().flags(squeue::Flags::SKIP_SUCCESS);
+        let update = opcode::FilesUpdate::new(&raw const updates[*next], 1)
+            .offset(place as i32)
+            .build()
+            .flags(squeue::Flags::SKIP_SUCCESS);
         self.begin(&update.user_data(Kind::Update.with(place)))?;
         // Its completion is not awaited. If it fails, the operations that follow fail too.
         self.unfinished -= 1;

@@ -59,8 +59,9 @@ pub fn supported() -> Result<(), NoRing> {
 
 /// Explains a setup error.
 pub(super) fn explain(error: &io::Error) -> NoRing {
-    let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
-    let switch = switch.ok().and_then(|value| value.trim().parse().ok());
+    let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled")
+        .ok()
+        .and_then(|value| value.trim().parse().ok());
     explain_with(error, switch)
 }
 

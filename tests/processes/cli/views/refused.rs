@@ -140,11 +140,11 @@ fn a_report_is_in_a_box_of_its_own() {
     for path in ["/run/a/report.html", "/compare?run=a&run=b"] {
         let answer = view.get(path);
         answer.assert_contains(200, &["The answer"]);
-        let policy = answer
+        let policy: Vec<&str> = answer
             .head
             .lines()
-            .filter(|line| line.starts_with("content-security-policy"));
-        let policy: Vec<&str> = policy.collect();
+            .filter(|line| line.starts_with("content-security-policy"))
+            .collect();
         assert_eq!(policy.len(), 1, "{policy:?}");
         assert!(
             policy[0].contains("default-src 'none'") && policy[0].contains("sandbox allow-scripts"),

@@ -95,15 +95,17 @@ fn nothing_is_asked_after_the_window() {
     assert_eq!(world.pool.progress().waiting, 0);
     assert!(world.pool.progress().at_end);
     let replies = world.replies.iter();
-    let counted = replies.filter(|&&(at, _)| at >= world.from && at < world.until);
-    let counted = counted.count() as u64;
+    let counted = replies
+        .filter(|&&(at, _)| at >= world.from && at < world.until)
+        .count() as u64;
     let (stats, _) = world.finish();
     assert_eq!(stats.service_time.count(), counted);
     assert_eq!(stats.intervals().iter().sum::<u64>(), counted);
     assert!(stats.intervals().iter().all(|&replies| replies > 0));
     let times = stats.times_by_part.recorded().unwrap();
-    let by_interval = times.counts.chunks(PARTS_AN_INTERVAL);
-    let by_interval: Vec<u64> = by_interval
+    let by_interval: Vec<u64> = times
+        .counts
+        .chunks(PARTS_AN_INTERVAL)
         .map(|parts| parts.iter().flatten().sum())
         .collect();
     assert_eq!(by_interval, stats.intervals());
@@ -276,8 +278,11 @@ fn clients_think_as_long_as_drawn() {
         }
         let average = pauses.iter().sum::<f64>() / pauses.len() as f64;
         assert!((average - mean).abs() < mean / 10.0, "{average}");
-        let asked = world.asked.iter().filter(|&&(at, _)| at >= world.from);
-        let asked = asked.count() as u64;
+        let asked = world
+            .asked
+            .iter()
+            .filter(|&&(at, _)| at >= world.from)
+            .count() as u64;
         let lateness = world.finish().0.lateness;
         assert!((asked - 20..=asked).contains(&lateness.count()));
         assert!(lateness.histogram().max() <= 10 * MICROSECOND);

@@ -186,8 +186,12 @@ fn time_to_think_comes_before_each_request_the_first_too() {
         world.pass(SECOND);
         assert_eq!(world.pool.progress().done, 4);
         for slot in 0..4 {
-            let asked = world.asked.iter().filter(|&&(_, by)| by == slot);
-            let asked: Vec<u64> = asked.map(|&(at, _)| at - BEGAN).collect();
+            let asked: Vec<u64> = world
+                .asked
+                .iter()
+                .filter(|&&(_, by)| by == slot)
+                .map(|&(at, _)| at - BEGAN)
+                .collect();
             assert_eq!(asked.len(), requests as usize);
             for (number, at) in asked.iter().enumerate() {
                 let thought = 20 * MILLISECOND * (number as u64 + 1);

@@ -117,9 +117,11 @@ fn only_requests_due_in_the_window_count() {
     world.pass(3 * SECOND);
     let sent = world.asked.iter().filter(|&&(at, _)| at >= origin);
     assert_eq!(sent.count(), 150, "warm-up and window");
-    let in_window = world.replies.iter();
-    let in_window = in_window.filter(|&&(at, _)| at >= world.from && at < world.until);
-    let in_window = in_window.count() as u64;
+    let in_window = world
+        .replies
+        .iter()
+        .filter(|&&(at, _)| at >= world.from && at < world.until)
+        .count() as u64;
     let (stats, _) = world.finish();
     // Replies after the window count if the requests were due in it. Replies in the window to earlier requests do not.
     assert_eq!(stats.service_time.count(), 100);

@@ -424,8 +424,9 @@ impl World {
             let pending_due = self
                 .pending_due()
                 .into_iter()
-                .filter(|pending_due| *pending_due != NO_DUE);
-            let pending_due = pending_due.count() as u64 + self.lost_dues;
+                .filter(|pending_due| *pending_due != NO_DUE)
+                .count() as u64
+                + self.lost_dues;
             assert_eq!(self.requests() + pending_due + self.pool.allowance, total);
         } else {
             let budget: u64 = clients.iter().map(|client| client.budget).sum();

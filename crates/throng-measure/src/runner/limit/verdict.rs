@@ -54,8 +54,9 @@ impl Criteria {
             return Judgement::Void("the clients reported nothing".to_owned());
         };
         let mut reasons = unserved(load);
-        let of_replies = [&REJECTED, &UNEXPECTED_STATUS].into_iter();
-        let of_replies = of_replies.filter_map(|kind| trial.found(kind));
+        let of_replies = [&REJECTED, &UNEXPECTED_STATUS]
+            .into_iter()
+            .filter_map(|kind| trial.found(kind));
         reasons.extend(of_replies.map(|finding| finding.text.clone()));
         let behind = match self.find {
             Find::Clients => None,

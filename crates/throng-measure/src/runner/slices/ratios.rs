@@ -33,9 +33,11 @@ fn compared<'a, 'b>(
     visited: &'a [Stage<SlicedServer<'b>>],
 ) -> impl Iterator<Item = (&'a SlicedServer<'b>, &'a SlicedServer<'b>)> {
     let reference = visited[plan.reference].as_ref().ok();
-    let others = visited.iter().enumerate();
-    let others = others.filter(|(place, _)| *place != plan.reference);
-    let others = others.filter_map(|(_, seen)| seen.as_ref().ok());
+    let others = visited
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| *place != plan.reference)
+        .filter_map(|(_, seen)| seen.as_ref().ok());
     others
         .filter(|seen| !seen.checks)
         .filter_map(move |seen| Some((seen, reference?)))

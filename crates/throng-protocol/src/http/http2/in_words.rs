@@ -123,8 +123,10 @@ impl Words {
                     let name = usize::from(u16::from_be_bytes([setting[0], setting[1]]));
                     let value =
                         u32::from_be_bytes([setting[2], setting[3], setting[4], setting[5]]);
-                    let known = SETTINGS.get(name.wrapping_sub(1)).copied();
-                    let known = known.map_or_else(|| format!("setting {name}"), str::to_owned);
+                    let known = SETTINGS
+                        .get(name.wrapping_sub(1))
+                        .copied()
+                        .map_or_else(|| format!("setting {name}"), str::to_owned);
                     let _ = writeln!(self.shown, "  {known}: {value}");
                 }
             }

@@ -185,12 +185,14 @@ fn head(request: &HttpRequest, settings: &Settings, is_grpc: bool) -> Vec<Part> 
         .into_iter()
         .filter(|(name, _)| is_grpc && !(*name == "content-type" && has_type));
     // Pseudo-headers come first.
-    let host = headers.iter().filter(|(name, _)| name == "host");
-    let host = host.map(|(_, value)| (":authority", *value));
+    let host = headers
+        .iter()
+        .filter(|(name, _)| name == "host")
+        .map(|(_, value)| (":authority", *value));
     let others = headers
         .iter()
-        .filter(|(name, _)| name != "host" && !hpack::OF_CONNECTIONS.contains(&name.as_bytes()));
-    let others = others.map(|(name, value)| (&**name, *value));
+        .filter(|(name, _)| name != "host" && !hpack::OF_CONNECTIONS.contains(&name.as_bytes()))
+        .map(|(name, value)| (&**name, *value));
     for (name, value) in path.chain(host.take(1)).chain(others).chain(of_grpc) {
         match request.variable_pieces(value) {
             Some(pieces) => {

@@ -168,8 +168,10 @@ fn of_course(figure: &Figure) -> (Vec<String>, Vec<Row>) {
     let numbers = &figure.numbers;
     let heads = numbers.heads.iter().map(|head| (*head).to_owned());
     let heads = ["Server".to_owned()].into_iter().chain(heads).collect();
-    let rows = numbers.rows.iter();
-    let rows = rows.map(|(name, place, cells)| line(name, Some(*place), cells.clone()));
+    let rows = numbers
+        .rows
+        .iter()
+        .map(|(name, place, cells)| line(name, Some(*place), cells.clone()));
     (heads, rows.collect())
 }
 

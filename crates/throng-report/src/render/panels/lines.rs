@@ -208,8 +208,9 @@ pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     let middle = f64::midpoint(axes.left, axes.right);
     let at = (middle, TALL - 5.0);
     scene.text(title, at, SMALL + 1.0, Anchor::Middle, Ink::Text);
-    let intervals = groups.iter().flat_map(|group| &group.series);
-    let intervals = intervals
+    let intervals = groups
+        .iter()
+        .flat_map(|group| &group.series)
         .flat_map(|series| &series.points)
         .any(|point| point.low.is_some());
     let middle = (groups.len() as f64 - 1.0) / 2.0;
@@ -332,8 +333,11 @@ fn thinned(points: &[Point]) -> Vec<Point> {
     let mut kept = Vec::new();
     for part in points.chunks(points.len().div_ceil(PLACES / 2)) {
         let by = |one: &&Point, other: &&Point| one.y.total_cmp(&other.y);
-        let ends = [part.iter().min_by(by), part.iter().max_by(by)];
-        let mut ends: Vec<Point> = ends.into_iter().flatten().copied().collect();
+        let mut ends: Vec<Point> = [part.iter().min_by(by), part.iter().max_by(by)]
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
         ends.sort_by(|one, other| one.x.total_cmp(&other.x));
         ends.dedup();
         kept.extend(ends);

@@ -131,8 +131,10 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
         Better::Neutral => {}
     }
     rows.sort_by_key(|row| row.failed);
-    let levels = figure.series.iter();
-    let mut levels = levels.filter(|series| series.trace == Trace::Level);
+    let mut levels = figure
+        .series
+        .iter()
+        .filter(|series| series.trace == Trace::Level);
     let log = if figure.y.log { ", logarithmic" } else { "" };
     let mut scene = panel(&Ranked {
         title: format!("{}{log}", figure.y.title()),

@@ -16,8 +16,12 @@ const TOTALS: f64 = 56.0;
 const LINE: f64 = 17.0;
 
 pub(super) fn panel(figure: &Figure) -> Scene {
-    let names = figure.series.iter().map(|one| width(&one.name, SIZE));
-    let names = names.fold(0.0, f64::max).min(NAMES);
+    let names = figure
+        .series
+        .iter()
+        .map(|one| width(&one.name, SIZE))
+        .fold(0.0, f64::max)
+        .min(NAMES);
     let (left, right) = (names + 10.0, WIDE - TOTALS);
     let key = key(figure);
     let top = 8.0 + LINE * key.last().map_or(0.0, |(_, row)| (row + 1) as f64);

@@ -24,8 +24,7 @@ pub(super) fn section(report: &StudyReport<'_>, cases: &[Case<'_>]) -> Option<Se
 
 /// A row per case and a column per server.
 fn table(report: &StudyReport<'_>, cases: &[Case<'_>]) -> Table {
-    let servers = report.servers.iter();
-    let servers = servers.map(Column::text);
+    let servers = report.servers.iter().map(Column::text);
     let expected = Column {
         drop: NOT_IN_TERMINAL,
         ..Column::text("Expected")

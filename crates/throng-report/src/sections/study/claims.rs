@@ -109,8 +109,11 @@ pub(super) fn details(report: &StudyReport<'_>) -> Option<Section> {
 
 /// What the study does, unless it did less.
 pub(super) fn summary(report: &StudyReport<'_>) -> Option<Block> {
-    let summary = report.study.summary.as_ref();
-    let summary = summary.filter(|_| report.study.scale.is_none());
+    let summary = report
+        .study
+        .summary
+        .as_ref()
+        .filter(|_| report.study.scale.is_none());
     summary.map(|summary| Block::paragraph(Role::Hint, summary))
 }
 

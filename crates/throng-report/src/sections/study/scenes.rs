@@ -88,12 +88,15 @@ fn headline(widest: &SceneResult<'_>) -> Option<String> {
 
 /// The worst grade of the parts, with its cause, in one line.
 fn rough(report: &StudyReport<'_>) -> Option<Text> {
-    let graded = report.parts.iter().filter_map(|part| {
-        let grade = &part.report.as_ref()?.grade;
-        let cause = grade.cause().filter(|_| grade.level != Level::Good)?;
-        Some((grade.level, format!("{}: {cause}", part.record.title)))
-    });
-    let graded: Vec<(Level, String)> = graded.collect();
+    let graded: Vec<(Level, String)> = report
+        .parts
+        .iter()
+        .filter_map(|part| {
+            let grade = &part.report.as_ref()?.grade;
+            let cause = grade.cause().filter(|_| grade.level != Level::Good)?;
+            Some((grade.level, format!("{}: {cause}", part.record.title)))
+        })
+        .collect();
     let worst = graded.iter().map(|(level, _)| *level).max()?;
     let tone = match worst {
         Level::Unusable => Tone::Bad,
@@ -110,8 +113,10 @@ fn which_when(scenes: &[SceneResult<'_>]) -> Table {
         let to = Style::Link(format!("#{}", shown.scene.name));
         let worse = |is_in: &dyn Fn(f64) -> bool| {
             let places = shown.places.iter();
-            let worse = places.filter(|place| place.standing == Standing::Worse);
-            let worse: Vec<&Place> = worse.filter(|place| is_in(place.times.value)).collect();
+            let worse: Vec<&Place> = places
+                .filter(|place| place.standing == Standing::Worse)
+                .filter(|place| is_in(place.times.value))
+                .collect();
             in_order(&worse)
         };
         let best = shown.best();
@@ -234,8 +239,13 @@ fn scene(shown: &SceneResult<'_>, number: usize, servers: &[String]) -> Option<S
     ];
     let figure = picture(shown, number, servers);
     blocks.extend(figure.map(|figure| Block::Picture(Box::new(figure))));
-    let left_out = shown.part.record.left_out.iter();
-    let left_out: Vec<String> = left_out.map(LeftOut::words).collect();
+    let left_out: Vec<String> = shown
+        .part
+        .record
+        .left_out
+        .iter()
+        .map(LeftOut::words)
+        .collect();
     if !left_out.is_empty() {
         let words = left_out.join("; ") + ".";
         blocks.push(Block::paragraph(Role::Fine, capitalized(&words)));

@@ -352,10 +352,12 @@ impl<'a> Cells<'a> {
 
     /// The published value of a place.
     fn published(&self, place: Place<'a>) -> Option<f64> {
-        let name = self.expect.published.as_deref();
-        let name = name.unwrap_or(self.metric.name);
-        let rows = self.parts[place.part].published.rows.iter();
-        let mut rows = rows.filter(|row| row.metric == name && row.system.is_none());
+        let name = self.expect.published.as_deref().unwrap_or(self.metric.name);
+        let mut rows = self.parts[place.part]
+            .published
+            .rows
+            .iter()
+            .filter(|row| row.metric == name && row.system.is_none());
         rows.find_map(|row| {
             let is_of = row.clients.is_none() || row.clients == place.clients;
             let mut cells = row.cells.iter().filter(|_| is_of);

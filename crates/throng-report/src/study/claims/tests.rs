@@ -122,8 +122,12 @@ const EXPECTED: &str = r#"
 
 #[test]
 fn results_say_yes_and_no_and_leave_open() {
-    let rows = EXPECTED.trim().lines().map(|row| row.split_once(" => "));
-    let rows: Vec<(&str, &str)> = rows.map(Option::unwrap).collect();
+    let rows: Vec<(&str, &str)> = EXPECTED
+        .trim()
+        .lines()
+        .map(|row| row.split_once(" => "))
+        .map(Option::unwrap)
+        .collect();
     let checks: Vec<&str> = rows.iter().map(|(check, _)| *check).collect();
     let mut sentences = String::new();
     for ((check, expected), found) in rows.iter().zip(all_judged(&checks, |_, _| ())) {

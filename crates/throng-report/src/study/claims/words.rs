@@ -46,9 +46,11 @@ pub(super) fn sentence(cells: &[ClaimCell]) -> String {
             .filter(|cell| cell.verdict == verdict)
             .collect()
     };
-    let kinds = ClaimVerdict::ALL.map(|verdict| (verdict, of(verdict)));
-    let kinds = kinds.into_iter().filter(|(_, those)| !those.is_empty());
-    let kinds: Vec<(ClaimVerdict, Vec<&ClaimCell>)> = kinds.collect();
+    let kinds: Vec<(ClaimVerdict, Vec<&ClaimCell>)> = ClaimVerdict::ALL
+        .map(|verdict| (verdict, of(verdict)))
+        .into_iter()
+        .filter(|(_, those)| !those.is_empty())
+        .collect();
     let mut sentences = Vec::new();
     match kinds.as_slice() {
         [(ClaimVerdict::NotMeasured, _)] => {}
@@ -124,8 +126,10 @@ fn not_measured(those: &[&ClaimCell], all: &[ClaimCell]) -> Vec<String> {
     let left = (bounds.len() + reasons.len()).saturating_sub(REASONS);
     let missing = reasons.iter().map(|(why, cells)| {
         let every = cells.len() == all.len() && cells.iter().all(|cell| cell.server.is_empty());
-        let names = names(&cells.iter().collect::<Vec<_>>(), cells);
-        let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        let names: Vec<String> = names(&cells.iter().collect::<Vec<_>>(), cells)
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .collect();
         let server = cells.first().map_or("", |cell| cell.server.as_str());
         match names.as_slice() {
             _ if every || server.is_empty() => format::sentence(why),
