@@ -41,8 +41,8 @@ fn main() {
 
 /// Makes a value known to the program as `THRONG_NAME`.
 fn pass(name: &str, value: Option<String>) {
-    let value = value.unwrap_or_default();
-    let value = value.lines().next().unwrap_or_default();
+    let text = value.unwrap_or_default();
+    let value = text.lines().next().unwrap_or_default();
     if !value.is_empty() {
         println!("cargo:rustc-env=THRONG_{name}={value}");
     }
@@ -99,8 +99,10 @@ fn of_package(root: &Path) {
     let Ok(text) = std::fs::read_to_string(root.join(".cargo_vcs_info.json")) else {
         return;
     };
-    let commit = text.split("\"sha1\"").nth(1);
-    let commit = commit.and_then(|rest| rest.split('"').nth(1));
+    let commit = text
+        .split("\"sha1\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').nth(1));
     pass("COMMIT", commit.map(str::to_owned));
     pass(
         "MODIFIED",

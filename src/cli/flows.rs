@@ -109,8 +109,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let limit = arguments
         .limit
         .unwrap_or(if machine { usize::MAX } else { ROWS });
-    let rows = chosen(&report, arguments.sort, limit);
-    let rows = rows.iter().filter_map(|at| report.row(*at));
+    let chosen = chosen(&report, arguments.sort, limit);
+    let rows = chosen.iter().filter_map(|at| report.row(*at));
     if arguments.json {
         output::json(&FlowsJson {
             capture: &report.contents,
@@ -141,8 +141,8 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let file = File::open(path);
-    let file = file.map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
+    let file = File::open(path)
+        .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
     Ok(Box::new(file))
 }
 

@@ -74,8 +74,8 @@ fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result
         let what = "no client hosts: this host runs the servers; start at least 2 ranks";
         return Err(Usage(what.to_owned()));
     }
-    let here = rustix::system::uname();
-    let here = here.nodename().to_string_lossy();
+    let system = rustix::system::uname();
+    let here = system.nodename().to_string_lossy();
     let mut away: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
     away.retain(|name| *name != here);
     away.dedup();
@@ -131,8 +131,9 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
 /// The address for a built-in server to listen on. At a simulated link, the port says in which direction a packet goes, so
 /// each server has one of its own; nothing else uses ports there.
 pub(super) fn listen(settings: &Settings) -> String {
-    let address = settings.server_address;
-    let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    let address = settings
+        .server_address
+        .unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
     let is_shaped = settings.link.is_some_and(|link| link.is_shaped());
     let port = if is_shaped {
         FIRST_PORT_AT_A_LINK

@@ -8,6 +8,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -27,7 +28,7 @@ use crate::measure::probes::accept_queue::QueueWatch;
 use crate::record::{Draft, Finding, Load, LoadEvent, StoppedBy, findings, format};
 use crate::report::document::terminal;
 use crate::spec::{
-    Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
+    Assignment, ClientThreads, Endpoint, LoadSpec, Network, RequestFile, Share, Target, UnixPath,
 };
 use crate::sys::ring;
 use crate::sys::signal::Stop;
@@ -56,6 +57,7 @@ Examples:
   throng load http://127.0.0.1:8080/items/{number} --variables --cookies
   throng load http://127.0.0.1:8080 --request-file requests.jsonl --rate 10k
   throng load http://127.0.0.1:8080/api --debug
+  throng load login.hurl --data-file users.csv --clients 100
   throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
   throng load 127.0.0.1:6379 --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
 
@@ -64,11 +66,12 @@ request. After its first reply, each client waits until all clients have one. Th
 then the measurement. With --requests-per-client, clients connect, send their requests and disconnect, \
 and everything counts.")]
 pub(super) struct Arguments {
-    /// Server: HOST:PORT, http(s)://HOST:PORT/PATH, ws(s)://HOST:PORT/PATH or unix:/PATH.
+    /// Server: HOST:PORT, http(s)://HOST:PORT/PATH, ws(s)://HOST:PORT/PATH or unix:/PATH. Or a file of steps, like
+    /// flow.hurl or recording.har, whose URLs name the server.
     ///
     /// Clients are spread evenly over several servers.
-    #[arg(required_unless_present_any = ["controlled", "unix_socket"], value_name = "ADDRESS")]
-    addresses: Vec<Target>,
+    #[arg(required_unless_present_any = ["controlled", "unix_socket", "request_file"], value_name = "ADDRESS")]
+    addresses: Vec<Address>,
     /// Connect to this unix socket. A URL then only gives protocol and path.
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<UnixPath>,
@@ -149,9 +152,29 @@ pub(super) struct Arguments {
     controlled: bool,
 }
 
+/// What a load goes to.
+#[derive(Debug, Clone)]
+enum Address {
+    Server(Target),
+    /// The file of steps, whose URLs name the server.
+    Steps(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = PathBuf::from(text);
+        if RequestFile::new(&path).has_steps() {
+            return Ok(Self::Steps(path));
+        }
+        text.parse().map(Self::Server)
+    }
+}
+
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.thresholds.check_of_load()?;
-    let assignment = if arguments.addresses.is_empty() && arguments.unix_socket.is_none() {
+    let assignment = if arguments.controlled {
         Assignment::read(&mut std::io::stdin().lock())?
     } else {
         assignment(arguments)?
@@ -309,8 +332,8 @@ fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option
 
 /// Turns the flags into an assignment like the one that a runner writes.
 fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
-    let servers = servers(arguments)?;
-    let load = request::complete(spec(arguments, &servers[0])?).map_err(Usage::from)?;
+    let (load, servers) = load_and_servers(arguments)?;
+    let load = request::complete(load).map_err(Usage::from)?;
     let threads = match (arguments.threads, &arguments.cpus) {
         (Some(threads), _) => threads,
         (None, Some(CpuList(cpus))) => cpus.len() as u32,
@@ -324,8 +347,18 @@ fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
     })
 }
 
-/// The load that the flags describe.
-fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
+/// The load that the flags describe, and its servers.
+fn load_and_servers(arguments: &Arguments) -> Result<(LoadSpec, Vec<Target>), Usage> {
+    let mut load = spec(arguments)?;
+    let servers = servers(arguments, &load)?;
+    load.ask_for(&servers[0])?;
+    let load = load.checked()?;
+    load.check_arrival()?;
+    Ok((load, servers))
+}
+
+/// The load that the flags describe, against any server.
+fn spec(arguments: &Arguments) -> Result<LoadSpec, Usage> {
     let mut load = LoadSpec {
         clients: arguments.clients,
         warm_up: arguments.warm_up,
@@ -344,9 +377,18 @@ fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
     load.bytes = arguments.bytes;
     arguments.tls.apply(&mut load);
     arguments.request.apply(&mut load)?;
-    load.ask_for(server)?;
-    let load = load.checked()?;
-    load.check_arrival()?;
+    for address in &arguments.addresses {
+        if let Address::Steps(path) = address {
+            if let Some(other) = &load.request_file {
+                return Err(Usage(format!(
+                    "{} and {} are both files of requests; give one",
+                    other,
+                    path.display()
+                )));
+            }
+            load.request_file = Some(RequestFile::new(path));
+        }
+    }
     Ok(load)
 }
 
@@ -387,8 +429,24 @@ fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
 }
 
 /// The servers, which all get the same requests.
-fn servers(arguments: &Arguments) -> Result<Vec<Target>, Usage> {
-    let mut servers = arguments.addresses.clone();
+fn servers(arguments: &Arguments, load: &LoadSpec) -> Result<Vec<Target>, Usage> {
+    let given = arguments.addresses.iter();
+    let given = given.filter_map(|address| match address {
+        Address::Server(server) => Some(server.clone()),
+        Address::Steps(_) => None,
+    });
+    let mut servers: Vec<Target> = given.collect();
+    if servers.is_empty() && arguments.unix_socket.is_none() {
+        let Some(origin) = load.flow_origin()? else {
+            let why =
+                "no server is known: give its address, or the --variable with which the URLs begin";
+            return Err(Usage(why.to_owned()));
+        };
+        let server = origin
+            .parse()
+            .map_err(|why| Usage(format!("{origin}: {why}")))?;
+        servers.push(server);
+    }
     if let Some(socket) = &arguments.unix_socket {
         servers = match servers.pop() {
             None => vec![Endpoint::Unix(socket.clone()).into()],

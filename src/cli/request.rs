@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Usage, output};
+use super::{Usage, output, values};
 use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
-use crate::spec::{Data, LoadSpec, Paths, Payload, RequestFile, Sizes, SpecError, weighted_path};
+use crate::spec::{
+    Data, LoadSpec, Order, Paths, Payload, RequestFile, Sizes, SpecError, weighted_path,
+};
 
 #[expect(
     clippy::struct_excessive_bools,
@@ -60,11 +62,26 @@ pub(super) struct RequestFlags {
     /// HTTP request body: text, @FILE, or - for standard input.
     #[arg(long, alias = "body", value_name = "BODY")]
     data: Option<Data>,
-    /// Read HTTP requests from a file with one JSON object per line, like {"method": "POST", "path": "/a",
+    /// Read HTTP requests from a file. A file of Hurl (NAME.hurl) or a recording (NAME.har) has the steps of each
+    /// client's sessions. Any other has one JSON object per line, like {"method": "POST", "path": "/a",
     /// "headers": {"A": "b"}, "body": "c", "weight": 2, "expect": 201}. All keys are optional.
     /// {"file": "NAME"} as the body sends a file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_aliases = ["flow", "har"], value_name = "FILE")]
     request_file: Option<PathBuf>,
+    /// Variable of a flow, the same for all clients. Repeat for more.
+    #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = variable)]
+    variable: Vec<String>,
+    /// Rows whose columns are variables of a flow: CSV with names in its first row, or lines of JSON (NAME.jsonl).
+    /// Each session takes the next row.
+    #[arg(long, value_name = "FILE")]
+    data_file: Option<PathBuf>,
+    /// Which row a session takes [default: in-turn].
+    #[arg(long, value_name = "in-turn|random", requires = "data_file", hide_possible_values = true,
+          value_parser = values::one_of(&Order::NAMED))]
+    data_order: Option<Order>,
+    /// Wait between the steps of a recording as long as its user did.
+    #[arg(long)]
+    recorded_delays: bool,
     /// Replace variables in paths, headers and bodies: {number} (unique per request), {client}, {random:8}
     /// (letters and digits) and {uuid}. Write {{ for a literal brace. JSON braces stay as they are.
     #[arg(long)]
@@ -153,6 +170,14 @@ impl RequestFlags {
         if let Some(path) = &self.request_file {
             load.request_file = Some(RequestFile::new(path));
         }
+        load.variable.extend(self.variable.iter().cloned());
+        if let Some(path) = &self.data_file {
+            load.data_file = Some(path.clone());
+        }
+        if let Some(order) = self.data_order {
+            load.data_order = order;
+        }
+        load.recorded_delays |= self.recorded_delays;
         load.variables |= self.variables;
         load.cookies |= self.cookies;
         load.header.extend(self.headers()?);
@@ -213,6 +238,14 @@ fn whole(data: &Data) -> Result<Data, Usage> {
     let read = input.read_to_string(&mut text);
     read.map_err(|error| Usage(format!("cannot read --data from standard input: {error}")))?;
     Ok(Data::Text(text))
+}
+
+/// Checks the form of a variable, and keeps it as written.
+fn variable(given: &str) -> Result<String, String> {
+    match given.split_once('=') {
+        Some((name, _)) if !name.is_empty() => Ok(given.to_owned()),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
 }
 
 /// The path of a method of gRPC.

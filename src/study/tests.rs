@@ -51,8 +51,9 @@ fn built_in_studies_are_right_and_named_as_listed() {
         let study = Study::find(built_in.info().name).unwrap();
         assert_eq!(study.name, built_in.info().name);
         assert!(study.describe().contains(&study.question));
-        let quick = study.scaled(Scale::Quick);
-        let quick = quick.about(std::time::Duration::from_millis(250));
+        let quick = study
+            .scaled(Scale::Quick)
+            .about(std::time::Duration::from_millis(250));
         assert!(quick.as_secs() < 60, "{} takes {quick:?}", study.name);
     }
 }
@@ -70,8 +71,8 @@ fn titles_of_built_in_studies_have_the_numbers_of_their_run() {
                 let times = [
                     part.load.duration.unwrap_or_default(),
                     part.load.think.named(),
-                ];
-                let times = times.iter().map(Duration::as_secs_f64);
+                ]
+                .map(|time| time.as_secs_f64());
                 clients
                     .chain(times)
                     .filter(|number| *number > 0.0)

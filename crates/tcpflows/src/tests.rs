@@ -344,8 +344,8 @@ fn csv_and_json_have_the_same_columns() {
     write_csv(report.rows(), &mut csv).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    let json = serde_json::to_value(report.row(0).unwrap()).unwrap();
-    let json = json.as_object().unwrap();
+    let row = serde_json::to_value(report.row(0).unwrap()).unwrap();
+    let json = row.as_object().unwrap();
     let mut names = lines[0].clone();
     names.sort_unstable();
     let mut keys: Vec<&str> = json.keys().map(String::as_str).collect();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
-use throng_record::load_stats::{JobStats, LoadStats, OpenStats, Times, TimesByPart};
+use throng_record::load_stats::{JobStats, LoadStats, OpenStats, SessionStats, Times, TimesByPart};
 
 use super::Plan;
 use super::Until;
@@ -27,6 +27,10 @@ pub(super) fn empty_stats(plan: &Plan) -> LoadStats {
         open: plan.rate.map(|_| OpenStats {
             response_time: Times::with_room(),
             ..OpenStats::default()
+        }),
+        sessions: plan.settings.flow.map(|flow| {
+            let names = flow.steps.iter().map(|step| step.name.as_str());
+            Box::new(SessionStats::of_steps(names))
         }),
         tls: plan.tls.as_ref().map(|_| Box::default()),
         jobs: plan.has_jobs().then(|| {

@@ -245,7 +245,9 @@ impl Plan {
             let slowest = slowest / f64::from(self.share.parts());
             (at_once * 1e9 / slowest) as u64
         });
-        between_dues.max(self.think.longest().as_nanos() as u64)
+        between_dues
+            .max(self.think.longest().as_nanos() as u64)
+            .max(pool::longest_delay(self).as_nanos() as u64)
     }
 
     /// The load of the probe clients.

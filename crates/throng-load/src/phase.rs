@@ -37,6 +37,8 @@ pub struct Progress {
     pub waiting: u64,
     /// Verified replies.
     pub verified: u64,
+    /// Sessions of a flow that are over.
+    pub sessions: u64,
     /// Requests that failed, and those that clients can no longer make.
     pub lost: u64,
     /// Bytes sent and received.
@@ -57,6 +59,15 @@ pub enum Next {
 }
 
 impl Progress {
+    /// What a number of requests counts: replies, or sessions of a flow.
+    fn complete(&self, has_flow: bool) -> u64 {
+        if has_flow {
+            self.sessions
+        } else {
+            self.verified
+        }
+    }
+
     /// Connected clients.
     pub fn present(&self) -> u64 {
         self.connected.saturating_sub(self.gone)
@@ -85,6 +96,8 @@ pub struct Phases {
     first_reply_timeout: u64,
     /// Whether clients continue while others wait for their first reply.
     eager: bool,
+    /// Whether requests are the steps of a flow.
+    has_flow: bool,
     /// Whether the load comes in slices.
     in_slices: bool,
     /// When the last client's turn to connect comes.
@@ -123,6 +136,7 @@ impl Phases {
                     .saturating_add(plan.longest_pause()),
             },
             eager: plan.eager,
+            has_flow: plan.settings.flow.is_some(),
             in_slices: plan.in_slices,
             grace: nanoseconds(plan.grace),
             phase: match plan.until {
@@ -212,7 +226,9 @@ impl Phases {
                 Next::Enter(Phase::WarmUp)
             }
             Until::Requests(total)
-                if progress.verified + progress.lost >= total || nobody_is_left || gave_up =>
+                if progress.complete(self.has_flow) + progress.lost >= total
+                    || nobody_is_left
+                    || gave_up =>
             {
                 self.end_of_count(now, gave_up, progress);
                 Next::Enter(Phase::Idle)
@@ -337,7 +353,9 @@ impl Phases {
     /// Progress of the load, from 0 to 1.
     pub fn share_done(&self, now: u64, progress: &Progress) -> f64 {
         let share = match self.until {
-            Until::Requests(requests) => progress.verified as f64 / requests.max(1) as f64,
+            Until::Requests(requests) => {
+                progress.complete(self.has_flow) as f64 / requests.max(1) as f64
+            }
             Until::Bytes(bytes) => progress.bytes as f64 / bytes.max(1) as f64,
             Until::Duration(duration) => {
                 let duration = nanoseconds(duration);

@@ -43,6 +43,7 @@ struct WorkerProgress {
     gone: AtomicU64,
     waiting: AtomicU64,
     verified: AtomicU64,
+    sessions: AtomicU64,
     lost: AtomicU64,
     bytes: AtomicU64,
     at_end: AtomicBool,
@@ -149,6 +150,7 @@ impl Shared {
         published.gone.store(progress.gone, Relaxed);
         published.waiting.store(progress.waiting, Relaxed);
         published.verified.store(progress.verified, Relaxed);
+        published.sessions.store(progress.sessions, Relaxed);
         published.lost.store(progress.lost, Relaxed);
         published.bytes.store(progress.bytes, Relaxed);
         // Stored last: a reader that sees it also sees the open requests.
@@ -206,6 +208,7 @@ impl Shared {
             gone: sum(|worker| &worker.gone),
             waiting: sum(|worker| &worker.waiting),
             verified: sum(|worker| &worker.verified),
+            sessions: sum(|worker| &worker.sessions),
             lost: sum(|worker| &worker.lost),
             bytes: sum(|worker| &worker.bytes),
             at_end,

@@ -182,7 +182,7 @@ fn virtual_machine() -> Option<String> {
 }
 
 fn read(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim();
+    let content = fs::read_to_string(path).ok()?;
+    let text = content.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

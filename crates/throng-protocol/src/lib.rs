@@ -25,7 +25,10 @@ use std::fmt;
 
 pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use http::MOST_STREAMS;
-pub use http::{BodyRule, HttpRequest, RequestPart, has_variables};
+pub use http::{
+    Assert, BodyRule, Capture, Encoding, Expression, Flow, HttpRequest, Initial, Part, Predicate,
+    Query, RequestPart, Step as FlowStep, StepDone, Value, has_variables,
+};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, greatest_common_divisor, parse_parts, parse_weight};
 pub use requesters::Requesters;
 pub use status::{ReplyCounts, Statuses, status_in_words};
@@ -66,6 +69,8 @@ pub struct Settings {
     pub requests: Mix<&'static HttpRequest>,
     /// Whether each client sends back the cookies that it received.
     pub cookies: bool,
+    /// The steps that each client repeats, instead of requests.
+    pub flow: Option<&'static Flow>,
     /// The number of clients, for requests that contain a number.
     pub clients: u64,
     /// Seed for random values in requests.
@@ -99,6 +104,7 @@ impl Default for Settings {
             host: "localhost",
             requests: Mix::One(&http::GET),
             cookies: false,
+            flow: None,
             clients: 1,
             seed: 1,
             expected: Statuses::default(),
@@ -319,6 +325,16 @@ pub trait Requester: Send {
     /// The client's last message on a connection, if the protocol has one and nothing else is being sent.
     fn closing_message(&mut self) -> &'static [u8] {
         &[]
+    }
+
+    /// How the last reply left the session, if requests are the steps of a [flow](Settings::flow).
+    fn step_done(&self) -> StepDone {
+        StepDone::default()
+    }
+
+    /// The step of a flow that was answered last, and how it was judged, a line for each part.
+    fn step_in_words(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The kind of the last error, by its name in records; `None` for a reply that is simply wrong.

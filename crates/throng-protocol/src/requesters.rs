@@ -4,7 +4,7 @@
 //! a cache. So a dialogue keeps the state that a request needs in one cache line per client, and shared state only
 //! once.
 
-use super::{ProtocolError, Replies, ReplyCounts, Requester};
+use super::{ProtocolError, Replies, ReplyCounts, Requester, StepDone};
 
 /// The client halves of several clients. Each method does what the method of the same name of [`Requester`] does, for
 /// one client.
@@ -46,6 +46,14 @@ pub trait Requesters: Send {
 
     fn closing_message(&mut self, _client: usize) -> &'static [u8] {
         &[]
+    }
+
+    fn step_done(&self, _client: usize) -> StepDone {
+        StepDone::default()
+    }
+
+    fn step_in_words(&self, _client: usize) -> Vec<String> {
+        Vec::new()
     }
 
     fn fault(&self, _client: usize) -> Option<&'static str> {
@@ -110,6 +118,10 @@ impl Requesters for Vec<Box<dyn Requester>> {
         self[client].closing_message()
     }
 
+    fn step_done(&self, client: usize) -> StepDone {
+        self[client].step_done()
+    }
+
     fn fault(&self, client: usize) -> Option<&'static str> {
         self[client].fault()
     }
@@ -171,6 +183,14 @@ impl<T: Requesters> Requester for First<T> {
 
     fn closing_message(&mut self) -> &'static [u8] {
         self.0.closing_message(0)
+    }
+
+    fn step_done(&self) -> StepDone {
+        self.0.step_done(0)
+    }
+
+    fn step_in_words(&self) -> Vec<String> {
+        self.0.step_in_words(0)
     }
 
     fn fault(&self) -> Option<&'static str> {

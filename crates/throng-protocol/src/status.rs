@@ -101,6 +101,8 @@ pub struct ReplyCounts {
     pub statuses: BTreeMap<u16, u64>,
     /// How many of these were unexpected, by status.
     pub unexpected: BTreeMap<u16, u64>,
+    /// Replies that were not what their step of a flow requires, by what is said of them.
+    pub failed: BTreeMap<&'static str, u64>,
     /// Replies that rejected the request, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
     /// The location of one of the redirects; empty if the redirect has none.
@@ -193,6 +195,8 @@ struct Others {
     unexpected: Vec<(u16, u64)>,
     /// Sizes with their counts, not yet passed on.
     sizes: Vec<(u64, u64)>,
+    /// Replies that were not what their step requires, by what is said of them.
+    failed: Vec<(&'static str, u64)>,
     redirect: Option<Box<str>>,
 }
 
@@ -233,6 +237,13 @@ impl ReplyTotals {
         add_to(&mut others.unexpected, status, 1);
     }
 
+    /// Records that the last reply was not what its step requires.
+    #[cold]
+    pub(super) fn fail(&mut self, why: &'static str) {
+        let others = self.others.get_or_insert_default();
+        add_to(&mut others.failed, why, 1);
+    }
+
     /// Records a redirect to this location.
     pub(super) fn redirect(&mut self, place: &[u8]) {
         let others = self.others.get_or_insert_default();
@@ -267,16 +278,19 @@ impl ReplyTotals {
         for (status, count) in &others.unexpected {
             *counts.unexpected.entry(*status).or_default() += count;
         }
+        for (why, count) in &others.failed {
+            *counts.failed.entry(why).or_default() += count;
+        }
         if let Some(place) = &others.redirect {
             counts.redirect.get_or_insert_with(|| place.to_string());
         }
     }
 }
 
-fn add_to(counts: &mut Vec<(u16, u64)>, status: u16, count: u64) {
-    match counts.iter_mut().find(|(other, _)| *other == status) {
+fn add_to<T: PartialEq>(counts: &mut Vec<(T, u64)>, counted: T, count: u64) {
+    match counts.iter_mut().find(|(other, _)| *other == counted) {
         Some((_, sum)) => *sum += count,
-        None => counts.push((status, count)),
+        None => counts.push((counted, count)),
     }
 }
 

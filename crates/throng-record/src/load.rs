@@ -41,7 +41,8 @@ pub struct Load {
     /// Replies by status, during the load: of HTTP, of gRPC by its name, or "reset: " and the code of a reset stream.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
-    /// Of these, replies with an unexpected status. They are complete, but not verified.
+    /// Of these, replies with an unexpected status, or that are not what their step of a flow requires, by what is
+    /// required. They are complete, but not verified.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unexpected: BTreeMap<String, u64>,
     /// The location of one of the redirects (statuses 301, 302, 303, 307 and 308), which are not followed; empty if
@@ -90,6 +91,9 @@ pub struct Load {
     /// Details of the first error of a kind, if the kind is not specific.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_details: BTreeMap<String, String>,
+    /// Sessions, if requests are the steps of a flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Box<Sessions>>,
     /// Results of the probe clients, which send few requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeClients>,
@@ -286,6 +290,44 @@ pub struct FirstFailure {
     pub kind: String,
     /// Whether it was connected before.
     pub connected: bool,
+}
+
+/// Sessions of a flow, in the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sessions {
+    /// Sessions whose steps were all as they had to be.
+    pub completed: u64,
+    /// Sessions that ended at a step that failed, or with their connection.
+    pub failed: u64,
+    /// Complete sessions per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<f64>,
+    /// From when a complete session was due (open loop) or began until its last reply, with the delays before its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Latency>,
+    /// Its steps, in order.
+    pub steps: Vec<SessionStep>,
+}
+
+/// One step of all sessions, in the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionStep {
+    /// Its name.
+    pub name: String,
+    /// Complete replies.
+    pub replies: u64,
+    /// Of these, replies that were not as they had to be.
+    pub failed: u64,
+    /// Of these, replies that took longer than the step allows.
+    pub slow: u64,
+    /// Replies per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<f64>,
+    /// From sending the request to its complete reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Latency>,
 }
 
 /// Results of the probe clients, which send few requests at random times.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Engine, LoadSpec, Paths, Sizes, Think, USUAL_DURATION};
+use super::{Engine, LoadSpec, Order, Paths, Sizes, Think, USUAL_DURATION};
 use crate::registry;
 use throng_protocol::{Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
 
@@ -65,6 +65,10 @@ const KEYS: &[&str] = &[
     "data",
     "proto",
     "request-file",
+    "variable",
+    "data-file",
+    "data-order",
+    "recorded-delays",
     "variables",
     "cookies",
     "send",
@@ -117,6 +121,7 @@ impl LoadSpec {
         self.check_together()?;
         self.check_threads()?;
         self.check_needs()?;
+        self.check_flow()?;
         self.check_dialogue()?;
         Ok(self.normalised())
     }
@@ -286,6 +291,31 @@ impl LoadSpec {
         Ok(())
     }
 
+    /// Rejects what does not go together with the steps of a flow.
+    fn check_flow(&self) -> Result<(), SpecError> {
+        if !self.has_flow() {
+            return Ok(());
+        }
+        if self.protocol.as_deref().is_some_and(|name| name != "http") {
+            let why = "the steps of a flow need the `protocol` http";
+            return Err(SpecError::key("request-file", why));
+        }
+        let excluded = [
+            ("pipeline", self.pipeline > 1),
+            ("variables", self.variables),
+            ("expect-length", self.expect_length.is_some()),
+            ("expect-body", self.expect_body.is_some()),
+            ("probe-clients", self.probe_clients.is_some()),
+        ];
+        for (key, is_there) in excluded {
+            if is_there {
+                let why = format!("`{key}` does not go with the steps of a flow; leave it out");
+                return Err(SpecError::key(key, why));
+            }
+        }
+        Ok(())
+    }
+
     /// Rejects client threads without epoll: thousands of threads wait in sets of their own.
     fn check_threads(&self) -> Result<(), SpecError> {
         if self.client_threads.is_some() && self.engine == Engine::IoUring {
@@ -299,6 +329,10 @@ impl LoadSpec {
     fn check_needs(&self) -> Result<(), SpecError> {
         let has_rate = (self.probe_rate - Self::default().probe_rate).abs() > 0.0;
         let (jobs, one_of_them) = (self.has_jobs(), "requests-per-client` or `live");
+        let (of_steps, has_flow) = (
+            "request-file` with a name in .hurl or .har",
+            self.has_flow(),
+        );
         let needing = [
             ("at-once", self.at_once.is_some(), one_of_them, jobs),
             ("time-limit", self.time_limit.is_some(), one_of_them, jobs),
@@ -310,6 +344,15 @@ impl LoadSpec {
             ),
             ("send", self.send.is_some(), "expect", self.expect.is_some()),
             ("expect", self.expect.is_some(), "send", self.send.is_some()),
+            ("variable", !self.variable.is_empty(), of_steps, has_flow),
+            ("data-file", self.data_file.is_some(), of_steps, has_flow),
+            (
+                "data-order",
+                self.data_order != Order::default(),
+                "data-file",
+                self.data_file.is_some(),
+            ),
+            ("recorded-delays", self.recorded_delays, of_steps, has_flow),
         ];
         for (key, is_there, other, other_is) in needing {
             if is_there && !other_is {

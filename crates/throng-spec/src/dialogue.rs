@@ -26,11 +26,13 @@ impl LoadSpec {
         // The default port is left out.
         let usual = if self.tls.is_some() { ":443" } else { ":80" };
         let host = host.strip_suffix(usual).unwrap_or(host);
+        let flow = self.flow()?;
         let settings = Settings {
             size: Mix::new(self.size.parts()).map_err(|why| SpecError::value("size", why))?,
             host: host.to_owned().leak(),
             requests: self.http_requests()?,
             cookies: self.cookies,
+            flow: flow.filter(|flow| !Self::is_plain_flow(flow)),
             clients: self.clients.into(),
             seed: self.seed,
             expected: self.expected_statuses()?,
@@ -51,6 +53,12 @@ impl LoadSpec {
 
     /// The HTTP requests of clients.
     fn http_requests(&self) -> Result<Mix<&'static HttpRequest>, SpecError> {
+        if let Some(flow) = self.flow()? {
+            let steps = flow.steps.iter();
+            return Ok(HttpRequest::intern(
+                steps.map(|step| (step.as_request(), 1)).collect(),
+            ));
+        }
         if let Some(file) = &self.request_file {
             return file.requests(&self.headers(), self.variables, &self.files);
         }
@@ -76,7 +84,7 @@ impl LoadSpec {
     }
 
     /// The headers of all requests.
-    fn headers(&self) -> Vec<String> {
+    pub(super) fn headers(&self) -> Vec<String> {
         let mut headers = self.header.clone();
         let is_given = |header: &String| {
             let name = header.split(':').next().unwrap_or_default();

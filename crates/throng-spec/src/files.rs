@@ -28,9 +28,13 @@ impl LoadSpec {
         if let Some(Payload::File(path)) = &self.send {
             remember("send", path, &mut self.files)?;
         }
-        if let Some(file) = &self.request_file {
-            file.remember_bodies(&mut self.files)?;
+        let mut known = std::mem::take(&mut self.files);
+        if self.has_flow() {
+            self.remember_flow(&mut known)?;
+        } else if let Some(file) = &self.request_file {
+            file.remember_bodies(&mut known)?;
         }
+        self.files = known;
         Ok(self)
     }
 }

@@ -12,6 +12,7 @@ mod data;
 mod dialogue;
 mod files;
 mod flags;
+mod flow;
 mod grpc;
 mod made_up;
 pub mod named_file;
@@ -40,6 +41,7 @@ pub use bytes::{bytes, request_size};
 pub use check::{DEEPEST_PIPELINE, SpecError};
 pub use counts::{ServerCounts, ServerWorker};
 pub use data::Data;
+pub use flow::Order;
 #[doc(hidden)]
 pub use made_up::made_up;
 pub use network::Network;
@@ -92,9 +94,22 @@ pub struct LoadSpec {
     /// File that declares the service of gRPC; `data` is then a message in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proto: Option<PathBuf>,
-    /// File of HTTP requests, one per line, instead of path, method and body.
+    /// File of HTTP requests, one per line, instead of path, method and body; or a file of Hurl (`.hurl`) or a recording
+    /// (`.har`), whose requests are the steps of each client's sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_file: Option<RequestFile>,
+    /// Variables of a flow, each `name=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variable: Vec<String>,
+    /// File of rows whose columns are variables of a flow: CSV, or lines of JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_file: Option<PathBuf>,
+    /// Which row a session gets.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub data_order: Order,
+    /// Whether the steps of a recording wait as long as its user did.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recorded_delays: bool,
     /// Whether `{number}` and so on are variables in path, headers and body.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub variables: bool,
@@ -255,6 +270,10 @@ impl Default for LoadSpec {
             data: None,
             proto: None,
             request_file: None,
+            variable: Vec::new(),
+            data_file: None,
+            data_order: Order::default(),
+            recorded_delays: false,
             variables: false,
             cookies: false,
             send: None,
@@ -297,6 +316,11 @@ impl Default for LoadSpec {
             files: BTreeMap::new(),
         }
     }
+}
+
+/// Whether a value is the default.
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// When a load ends.

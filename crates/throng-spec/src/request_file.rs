@@ -10,6 +10,7 @@ use throng_protocol::{HttpRequest, Mix, RequestPart, Statuses};
 
 use super::SpecError;
 use super::files::{self, Hashes};
+use super::flow::Format;
 use super::text::deserialize_number;
 
 /// The key of a load for such a file.
@@ -42,6 +43,11 @@ impl RequestFile {
             path: path.into(),
             content: None,
         }
+    }
+
+    /// Whether it is named as one of steps.
+    pub fn has_steps(&self) -> bool {
+        Format::of(&self.path).is_some()
     }
 
     /// Its name.
@@ -78,7 +84,10 @@ impl RequestFile {
                 lines: is_short.then(|| text.lines().map(str::to_owned).collect()),
             }),
         };
-        file.lines(text).map(|_| file)
+        if Format::of(&file.path).is_none() {
+            file.lines(text)?;
+        }
+        Ok(file)
     }
 
     fn text(&self) -> Result<String, SpecError> {
@@ -91,7 +100,7 @@ impl RequestFile {
     }
 
     /// The text, from memory or from the file, which must not have changed.
-    fn known_text(&self) -> Result<String, SpecError> {
+    pub(super) fn known_text(&self) -> Result<String, SpecError> {
         let content = self.content.as_ref();
         if let Some(lines) = content.and_then(|content| content.lines.as_ref()) {
             return Ok(lines.join("\n"));
@@ -119,7 +128,7 @@ impl RequestFile {
     }
 
     /// The path of a file that this one names, relative to its directory.
-    fn in_its_directory(&self, path: &Path) -> PathBuf {
+    pub(super) fn in_its_directory(&self, path: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 

@@ -10,7 +10,7 @@ use super::watch::Unseen;
 use crate::load::arrival::Think;
 use crate::load::{self, Plan, Until};
 use crate::protocol::{
-    Dialogue, ProtocolError, Replies, ReplyCounts, Requester, Settings, WireProtocol,
+    Dialogue, ProtocolError, Replies, ReplyCounts, Requester, Settings, StepDone, WireProtocol,
 };
 use crate::record::format;
 use crate::spec::Share;
@@ -49,8 +49,17 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
     };
     let load = load::run(&plan, &mut Unseen(stop))?.stats.summary();
     output::text(&lock(&wire).shown(plan.dialogue))?;
-    if load.verified == 1 && load.errors.is_empty() {
+    let is_whole = match &load.sessions {
+        Some(sessions) => sessions.completed == 1,
+        None => load.verified == 1,
+    };
+    if is_whole && load.errors.is_empty() {
         return Ok(Exit::Done);
+    }
+    if load.sessions.is_some() && load.errors.is_empty() {
+        let failed = load.unexpected.keys().next();
+        let failed = failed.map_or_else(|| "a step".to_owned(), Clone::clone);
+        anyhow::bail!("the session ended at a step that failed: {failed}");
     }
     let unexpected = load.unexpected.keys().next();
     anyhow::bail!(match unexpected {
@@ -69,12 +78,16 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
 struct Wire {
     sent: Message,
     received: Message,
+    /// The steps before, of a session.
+    before: String,
 }
 
 #[derive(Debug, Default)]
 struct Message {
     bytes: Vec<u8>,
     all: usize,
+    /// Bytes of earlier steps.
+    before: usize,
 }
 
 impl Message {
@@ -126,18 +139,37 @@ fn printable(line: &[u8]) -> String {
 }
 
 impl Wire {
-    fn shown(&self, dialogue: &dyn Dialogue) -> String {
-        let mut text = String::new();
+    fn show(&self, dialogue: &dyn Dialogue, text: &mut String) {
         for (sign, message) in [('>', &self.sent), ('<', &self.received)] {
             match dialogue.in_words(sign == '>', &message.bytes) {
-                Some(words) => show(sign, &words, &mut text),
-                None => message.show(sign, &mut text),
+                Some(words) => show(sign, &words, text),
+                None => message.show(sign, text),
             }
         }
+    }
+
+    /// A step of a session is over: the next one is shown after what it was judged by.
+    fn end_step(&mut self, dialogue: &dyn Dialogue, words: &[String]) {
+        let mut text = std::mem::take(&mut self.before);
+        self.show(dialogue, &mut text);
+        for line in words {
+            let _ = writeln!(text, "* {}", printable(line.as_bytes()));
+        }
+        self.before = text + "\n";
+        for message in [&mut self.sent, &mut self.received] {
+            message.bytes.clear();
+            message.before += std::mem::take(&mut message.all);
+        }
+    }
+
+    fn shown(&self, dialogue: &dyn Dialogue) -> String {
+        let mut text = self.before.clone();
+        self.show(dialogue, &mut text);
         let _ = writeln!(
             text,
             "{} bytes sent, {} bytes received",
-            self.sent.all, self.received.all
+            self.sent.before + self.sent.all,
+            self.received.before + self.received.all
         );
         text
     }
@@ -181,6 +213,8 @@ impl Dialogue for RecordingDialogue {
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
         Box::new(RecordingRequester {
             requester: self.dialogue.requester(settings, client),
+            dialogue: self.dialogue,
+            has_steps: settings.flow.is_some(),
             wire: Arc::clone(&self.wire),
         })
     }
@@ -188,7 +222,20 @@ impl Dialogue for RecordingDialogue {
 
 struct RecordingRequester {
     requester: Box<dyn Requester>,
+    dialogue: &'static dyn Dialogue,
+    has_steps: bool,
     wire: Arc<Mutex<Wire>>,
+}
+
+impl RecordingRequester {
+    /// Notes the end of a step, if a reply completed one.
+    fn noted(&self, replies: Result<Replies, ProtocolError>) -> Result<Replies, ProtocolError> {
+        if self.has_steps && replies.as_ref().is_ok_and(|replies| replies.completed > 0) {
+            let words = self.requester.step_in_words();
+            lock(&self.wire).end_step(self.dialogue, &words);
+        }
+        replies
+    }
 }
 
 impl Requester for RecordingRequester {
@@ -219,7 +266,12 @@ impl Requester for RecordingRequester {
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
         lock(&self.wire).received.add(input);
-        self.requester.receive(input)
+        let replies = self.requester.receive(input);
+        self.noted(replies)
+    }
+
+    fn step_done(&self) -> StepDone {
+        self.requester.step_done()
     }
 
     fn awaits_close(&self) -> bool {
@@ -227,7 +279,8 @@ impl Requester for RecordingRequester {
     }
 
     fn finish(&mut self) -> Result<Replies, ProtocolError> {
-        self.requester.finish()
+        let replies = self.requester.finish();
+        self.noted(replies)
     }
 
     fn closing_message(&mut self) -> &'static [u8] {

@@ -7,9 +7,10 @@ use super::targets;
 use crate::load::Plan;
 use crate::record::format;
 use crate::record::{
-    Ceiling, Completion, Finding, Latency, Load, OpenLoop, TlsFigures, WarmUp, measurable,
+    Ceiling, Completion, Finding, Latency, Load, OpenLoop, SessionStep, Sessions, TlsFigures,
+    WarmUp, measurable,
 };
-use crate::report::document::{Block, Role};
+use crate::report::document::{Block, Cell, Column, Role, Row, Table};
 
 /// The whole result.
 pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Block> {
@@ -30,9 +31,54 @@ pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Bl
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()));
     let mut blocks = vec![Block::Heading(title.into()), Block::Facts(facts.collect())];
+    blocks.extend(
+        load.sessions
+            .as_deref()
+            .map(|sessions| Block::Table(steps(sessions))),
+    );
     blocks.extend(findings.iter().map(Block::of_finding));
     blocks.push(Block::paragraph(Role::Lead, answer(load)));
     blocks
+}
+
+/// A row for each step of a session.
+fn steps(sessions: &Sessions) -> Table {
+    let columns = ["Replies/s", "p50", "p99", "Failed"].map(Column::number);
+    let columns = [Column::text("Step")].into_iter().chain(columns).collect();
+    let row = |step: &SessionStep| {
+        let times = step.service_time.as_ref();
+        let failed = match step.slow {
+            0 => format::whole(step.failed as f64),
+            slow => format!(
+                "{} ({} too slow)",
+                format::whole(step.failed as f64),
+                format::whole(slow as f64)
+            ),
+        };
+        let cells = [
+            format::or_absent(step.per_s, format::number),
+            format::or_absent(times.map(|times| times.p50_us), format::time),
+            format::or_absent(times.and_then(|times| times.p99_us), format::time),
+            failed,
+        ];
+        Row::of(step.name.clone(), cells.map(Cell::plain).to_vec())
+    };
+    let rows = sessions.steps.iter().map(row).collect();
+    Table::of("Steps", columns, rows)
+}
+
+/// "1,200 complete, 120/s, 3 failed".
+fn sessions(sessions: &Sessions) -> String {
+    let whole = |count: u64| format::whole(count as f64);
+    let rate = sessions
+        .per_s
+        .map(|rate| format!(", {}/s", format::number(rate)));
+    format!(
+        "{} complete{}, {} failed",
+        whole(sessions.completed),
+        rate.unwrap_or_default(),
+        whole(sessions.failed)
+    )
 }
 
 /// The result in one line: "82,500 requests/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
@@ -62,17 +108,20 @@ fn answer(load: &Load) -> String {
         let [left, asked] = [load.left, load.asked()].map(|count| format::whole(count as f64));
         let _ = write!(errors, ", {left} of {asked} requests never sent");
     }
+    let what = match load.sessions {
+        Some(_) => "replies failed their step",
+        None => "with an unexpected status",
+    };
     match load.unexpected() {
         0 => format!("{text}, {errors}"),
-        wrong => format!(
-            "{text}, {errors}, {} with an unexpected status",
-            format::whole(wrong as f64)
-        ),
+        wrong => format!("{text}, {errors}, {} {what}", format::whole(wrong as f64)),
     }
 }
 
 fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     let mut lines = vec![("clients", clients(load))];
+    let flow = load.sessions.as_deref();
+    lines.extend(flow.map(|flow| ("sessions", sessions(flow))));
     let jobs = load.completion.as_deref();
     lines.extend(jobs.into_iter().flat_map(|jobs| completion(load, jobs)));
     if !load.errors.is_empty() {
@@ -99,6 +148,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     let response_time = load.open_loop.as_ref().map(|open| &open.response_time);
     let probe = load.probe.as_ref();
     for (name, latency) in [
+        ("session time", flow.map_or(&None, |flow| &flow.time)),
         ("response time", response_time.unwrap_or(&None)),
         ("service time", &load.service_time),
         ("lateness", &load.lateness),

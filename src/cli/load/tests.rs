@@ -15,8 +15,8 @@ struct Line {
 fn typed(flags: &[String]) -> Result<LoadSpec, String> {
     let words = flags.iter().map(String::as_str).chain(["127.0.0.1:1"]);
     let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-    let server = "127.0.0.1:1".parse()?;
-    spec(&line.load, &server).map_err(|error| error.to_string())
+    let (load, _) = load_and_servers(&line.load).map_err(|error| error.to_string())?;
+    Ok(load)
 }
 
 #[test]

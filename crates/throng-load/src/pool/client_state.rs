@@ -46,6 +46,9 @@ impl ClientPool {
 
     /// Drops a client's open requests, and returns them.
     pub(super) fn drop_outstanding(&mut self, slot: usize) -> impl Iterator<Item = Stamp> + use<> {
+        if self.clients[slot].outstanding > 0 {
+            self.drop_session(slot);
+        }
         let client = &mut self.clients[slot];
         let sent = client.sent;
         let mut oldest = (client.outstanding > 0).then_some(Stamp { due: sent, sent });
@@ -104,6 +107,8 @@ impl ClientPool {
             let ended = client.state == state;
             ended.then(|| details.since.saturating_sub(self.began))
         };
+        let later = self.sessions.get(slot);
+        let later = later.map_or(0, |session| session.later_requests);
         let granted = first_budget(&self.plan, self.client_number(slot));
         ClientStats {
             source: self.sources.address(details.source),
@@ -116,6 +121,7 @@ impl ClientPool {
             errors: details.errors,
             requests: granted
                 .wrapping_add(details.regained.into())
+                .wrapping_add(later)
                 .wrapping_sub(client.budget),
             replies: client.counted + details.uncounted,
             window_replies: client.counted,

@@ -82,6 +82,10 @@ impl ClientPool {
 
     /// Queues a client for its next due requests.
     pub(super) fn wait_for_due(&mut self, slot: usize, now: u64) {
+        if self.is_in_session(slot) {
+            let _later = self.next_step(slot, now);
+            return;
+        }
         while self.has_room(slot) {
             if self.schedule.is_some() {
                 if self.idle.is_empty() && self.next_scheduled() <= now {
@@ -139,7 +143,13 @@ impl ClientPool {
         if client.state == State::Failed && at >= self.details[slot].since {
             client.state = State::Disconnected;
         }
-        match client.state {
+        let (state, was_answered) = (client.state, client.was_answered);
+        match state {
+            State::Open | State::Disconnected
+                if self.rules.has_flow && self.is_in_session(slot) =>
+            {
+                self.next_step(slot, now) == super::Action::Send
+            }
             State::Open | State::Disconnected if self.schedule.is_some() => {
                 self.wait_for_due(slot, now);
                 false
@@ -147,9 +157,7 @@ impl ClientPool {
             State::Open if self.rules.thinks_first => {
                 self.has_room(slot) && self.assign(slot, at, now)
             }
-            State::Open | State::Disconnected
-                if self.plan.has_due_times() && client.was_answered =>
-            {
+            State::Open | State::Disconnected if self.plan.has_due_times() && was_answered => {
                 // A client that failed may be queued once too often.
                 self.has_room(slot) && self.assign(slot, at, now)
             }

@@ -239,7 +239,6 @@ impl ClientPool {
 
     /// A client without a connection continues.
     fn resume_disconnected(&mut self, slot: usize, now: u64) {
-        let client = &mut self.clients[slot];
         if !self.begun {
             return;
         }
@@ -249,7 +248,9 @@ impl ClientPool {
             }
             return;
         }
-        if client.budget == 0 || self.has_lived(slot, now) {
+        if self.is_in_session(slot) {
+            let _later = self.next_step(slot, now);
+        } else if self.clients[slot].budget == 0 || self.has_lived(slot, now) {
             let _closed = self.finish_job(slot, now);
         } else if self.plan.has_due_times() {
             self.wait_for_due(slot, now);

@@ -16,6 +16,7 @@ mod endings;
 mod handshake;
 mod rules;
 mod sending;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -32,6 +33,8 @@ use super::phase::Progress;
 use super::{Close, Plan, Until};
 use endings::Closer;
 use rules::Rules;
+use sessions::Session;
+pub(super) use sessions::longest_delay;
 use throng_protocol::{Replies, Requesters};
 use throng_record::load_stats::{LoadStats, Times};
 use throng_spec::Share;
@@ -68,6 +71,8 @@ pub(super) struct ClientPool {
     handshakes: Vec<Moment>,
     /// With pipelining: the open requests after the oldest.
     later: Vec<VecDeque<Stamp>>,
+    /// With a flow: each client's session.
+    sessions: Vec<Session>,
     errors: ErrorKinds,
     sources: Sources,
     /// When replies count. No requests are sent after the window.
@@ -182,6 +187,7 @@ impl ClientPool {
             dues: vec![NO_DUE; places_if(plan.has_due_times())],
             handshakes: vec![Moment::NEVER; places_if(plan.tls.is_some())],
             later: vec![VecDeque::new(); places_if(plan.pipeline > 1)],
+            sessions: vec![Session::NONE; places_if(plan.settings.flow.is_some())],
             errors: ErrorKinds::default(),
             sources: Sources::default(),
             window: Window::default(),
@@ -356,6 +362,9 @@ impl ClientPool {
     fn count_reply(&mut self, slot: usize, now: u64) {
         let stamp = self.take_answered(slot);
         self.progress.verified += 1;
+        if self.rules.has_flow {
+            self.count_step(slot, stamp, now);
+        }
         if self.progress.verified.is_multiple_of(SIZES_NOTED) {
             self.record_sizes(slot);
         }
@@ -409,6 +418,9 @@ impl ClientPool {
             return self.rest(slot, now);
         }
         let client = &self.clients[slot];
+        if self.rules.has_flow && self.begun && self.is_in_session(slot) {
+            return self.next_step(slot, now);
+        }
         if client.budget == 0 {
             return if client.outstanding == 0 {
                 self.finish_job(slot, now)
@@ -486,8 +498,9 @@ impl ClientPool {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn begin_request(&mut self, slot: usize, due: u64, now: u64) {
+        let counts = !self.rules.has_flow || self.counts_request(slot, due);
         let client = &mut self.clients[slot];
-        client.budget = client.budget.saturating_sub(1);
+        client.budget = client.budget.saturating_sub(counts.into());
         if client.was_answered {
             self.progress.waiting += 1;
         }

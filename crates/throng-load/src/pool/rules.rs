@@ -10,6 +10,8 @@ pub(super) struct Rules {
     pub(super) pipeline: u16,
     /// Whether each request is built for one client.
     pub(super) makes: bool,
+    /// Whether requests are the steps of a flow.
+    pub(super) has_flow: bool,
     /// Whether requests are scheduled.
     pub(super) has_dues: bool,
     /// Whether clients think before their first request too.
@@ -43,6 +45,7 @@ impl Rules {
         Self {
             pipeline: plan.pipeline,
             makes,
+            has_flow: plan.settings.flow.is_some(),
             has_dues,
             thinks_first: has_dues && has_jobs,
             requests_per_connection: plan.requests_per_connection.map_or(u64::MAX, u64::from),

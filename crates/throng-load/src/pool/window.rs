@@ -196,6 +196,7 @@ impl ClientPool {
         self.stats.replies_by_tenth = empty.replies_by_tenth;
         self.stats.lateness = empty.lateness;
         self.stats.open = empty.open;
+        self.stats.sessions = empty.sessions;
         self.stats.window_bytes_sent = 0;
         self.stats.window_bytes_received = 0;
         self.seen = Times::default();

@@ -91,10 +91,10 @@ mod tests {
 
     #[test]
     fn processes_of_one_name_count_together_and_idle_ones_not_at_all() {
-        let used = [("cc", 10), ("idle", 1), ("cc", 20), ("make", 6), ("a", 7)];
-        let used = used.map(|(name, ticks)| (name.to_owned(), ticks));
-        let busy = busiest(used.into_iter(), 100.0);
-        let busy: Vec<(&str, f64)> = busy
+        let used = [("cc", 10), ("idle", 1), ("cc", 20), ("make", 6), ("a", 7)]
+            .map(|(name, ticks)| (name.to_owned(), ticks));
+        let found = busiest(used.into_iter(), 100.0);
+        let busy: Vec<(&str, f64)> = found
             .iter()
             .map(|process| (process.name.as_str(), process.cpu_percent))
             .collect();

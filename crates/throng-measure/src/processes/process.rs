@@ -512,11 +512,10 @@ fn listen(
         .spawn(move || {
             each_line(stream, LINE_BYTES, |line| {
                 let text = String::from_utf8_lossy(line);
-                let text = text.trim_end();
-                tail.push(text, line.len(), is_scanned);
+                tail.push(text.trim_end(), line.len(), is_scanned);
                 // The stream is read even without a reader of lines, or a full pipe would block the process.
                 if let Some(to) = &to {
-                    to.send(text);
+                    to.send(text.trim_end());
                 }
             });
         })

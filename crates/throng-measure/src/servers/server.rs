@@ -181,8 +181,8 @@ impl Launch<'_> {
         self.state.prepared.set(true);
         self.hook(FailedStage::Prepare, &self.info.prepare, Some(stop))?;
         let helpers = orphans::living(&[]);
-        let helpers = helpers.iter().map(|helper| helper.pid.cast_unsigned());
-        self.state.helpers.replace(helpers.collect());
+        let pids = helpers.iter().map(|helper| helper.pid.cast_unsigned());
+        self.state.helpers.replace(pids.collect());
         Ok(())
     }
 
@@ -221,11 +221,13 @@ impl Launch<'_> {
         captured: OutputCapture,
         before: impl FnOnce() -> T + Send + 'static,
     ) -> Stage<(Process, T)> {
-        let limits = LIMITS.iter().filter_map(|(name, resource)| {
-            let value = self.info.limits.get(*name)?;
-            Some((*resource, *value))
-        });
-        let limits: Vec<_> = limits.collect();
+        let limits: Vec<_> = LIMITS
+            .iter()
+            .filter_map(|(name, resource)| {
+                let value = self.info.limits.get(*name)?;
+                Some((*resource, *value))
+            })
+            .collect();
         if !limits.is_empty() {
             spawn::limit(&mut command, limits);
         }
@@ -273,8 +275,13 @@ impl Launch<'_> {
         let command = self.command(&self.info.command);
         let (mut process, first) = self.spawn(command, OutputCapture::Both, before)?;
         let deadline = Instant::now() + self.limit;
-        let places = self.state.place.borrow().as_ref().map(Place::endpoints);
-        let places = places.unwrap_or_default();
+        let places = self
+            .state
+            .place
+            .borrow()
+            .as_ref()
+            .map(Place::endpoints)
+            .unwrap_or_default();
         let allow_remote = self.info.allows_remote();
         let mut unreachable = None;
         let mut found = None;

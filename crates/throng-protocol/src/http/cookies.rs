@@ -15,6 +15,8 @@ struct Cookie {
 }
 
 impl Jar {
+    pub(super) const EMPTY: Self = Self(Vec::new());
+
     /// Stores the cookies in the head of a reply.
     pub(super) fn take(&mut self, head: &[u8]) {
         for line in lines(head).skip(1) {

@@ -1,8 +1,9 @@
-//! Requests generated for one client: those with variables or cookies, and those too large to repeat in memory as
-//! often as their weights require.
+//! Requests generated for one client: those with variables or cookies, those of a flow, and those too large to repeat in
+//! memory as often as their weights require.
 
 use super::cookies::Jar;
-use super::template::{Piece, Values};
+use super::flow::{Flow, FlowSession};
+use super::template::{Piece, Received, Values};
 
 /// Maximum bytes of memory kept for a client's next request.
 const BUFFER_LIMIT: usize = 64 * 1024;
@@ -16,22 +17,41 @@ pub(super) struct Generated {
     values: Values,
     jar: Jar,
     keeps_cookies: bool,
+    /// The session, if the requests are the steps of a flow.
+    session: Option<Box<FlowSession>>,
 }
 
 impl Generated {
-    pub(super) fn new(values: Values, keeps_cookies: bool) -> Self {
+    pub(super) fn new(values: Values, keeps_cookies: bool, flow: Option<&'static Flow>) -> Self {
         Self {
             wire: Vec::new(),
             at: 0,
             values,
-            jar: Jar::default(),
+            jar: Jar::EMPTY,
             keeps_cookies,
+            session: flow.map(|flow| Box::new(FlowSession::new(flow))),
         }
     }
 
-    /// Appends a request to the unsent bytes.
-    pub(super) fn begin(&mut self, (head, body): &(Vec<Piece>, Vec<Piece>)) {
-        self.values.fill(head, body, &self.jar, &mut self.wire);
+    /// Appends request `place` of the order to the unsent bytes.
+    pub(super) fn begin(&mut self, place: usize, (head, body): &(Vec<Piece>, Vec<Piece>)) {
+        if let Some(session) = &mut self.session {
+            if place == 0 {
+                self.jar = Jar::EMPTY;
+                let (number, seed) = self.values.place();
+                session.start(number, seed);
+                self.values.advance();
+            }
+            session.begin(place);
+        }
+        let received = Received {
+            cookies: &self.jar,
+            known: self.session.as_ref().map_or(&[], |session| session.known()),
+        };
+        self.values.write(head, body, received, &mut self.wire);
+        if self.session.is_none() {
+            self.values.advance();
+        }
     }
 
     pub(super) fn pending(&self) -> &[u8] {
@@ -52,10 +72,23 @@ impl Generated {
         self.at = 0;
     }
 
+    /// The session, if there is one.
+    pub(super) fn session(&self) -> Option<&FlowSession> {
+        self.session.as_deref()
+    }
+
+    /// The session, if there is one.
+    pub(super) fn session_mut(&mut self) -> Option<&mut FlowSession> {
+        self.session.as_deref_mut()
+    }
+
     /// Stores the cookies in the head of a reply.
     pub(super) fn note_head(&mut self, head: &[u8]) {
         if self.keeps_cookies {
             self.jar.take(head);
+        }
+        if let Some(session) = &mut self.session {
+            session.note_head(head);
         }
     }
 }

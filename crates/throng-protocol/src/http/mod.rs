@@ -11,6 +11,7 @@
 mod body;
 mod chunked;
 mod cookies;
+mod flow;
 mod generated;
 mod head;
 mod head_cache;
@@ -27,12 +28,15 @@ mod wrong;
 use super::pattern::{Interned, noise};
 use super::{Dialogue, Offer, Protocol, Requester, Requesters, Session, Settings, WireProtocol};
 pub use body::BodyRule;
+pub use flow::{
+    Assert, Capture, Expression, Flow, Initial, Part, Predicate, Query, Step, StepDone, Value,
+};
 pub use http2::MOST_STREAMS;
 pub(crate) use http2::{Grpc, Http2};
 pub(crate) use reply::lenient;
 pub(crate) use request::GET;
 pub use request::{HttpRequest, RequestPart};
-pub use template::has_variables;
+pub use template::{Encoding, has_variables};
 
 /// The protocol `http`.
 pub(super) struct Http;
@@ -83,6 +87,12 @@ impl Dialogue for Http {
 
 /// The requests of a load, after the name of their protocol; `method` is empty if all have the same.
 fn described(protocol: &str, settings: &Settings, method: fn(&HttpRequest) -> &str) -> String {
+    if let Some(flow) = settings.flow {
+        let names: Vec<&str> = flow.steps.iter().map(|step| step.name.as_str()).collect();
+        let (named, more) = names.split_at(names.len().min(MOST_NAMED));
+        let more = if more.is_empty() { "" } else { ", ..." };
+        return format!("{protocol} sessions of {}{more}", named.join(", "));
+    }
     let in_words = |request: &HttpRequest| {
         let words = [method(request), request.path()];
         words.join(" ").trim_start().to_owned()

@@ -106,6 +106,11 @@ impl HttpRequest {
         mix
     }
 
+    /// The same request with another body.
+    pub(super) fn with_body(self, body: Option<Vec<u8>>) -> Self {
+        Self { body, ..self }
+    }
+
     /// The same request with its own set of correct statuses.
     #[must_use]
     pub fn expecting(self, expected: Statuses) -> Self {
@@ -223,13 +228,23 @@ impl HttpRequest {
 
     /// Its headers, except for the length of the body.
     pub(super) fn headers<'a>(&'a self, host: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let has = |name| self.headers.iter().any(|(own, _)| is(own, name));
-        let usual = [("Host", host), ("User-Agent", "throng")].into_iter();
-        let body = self.body.as_ref().filter(|_| !has("content-type"));
-        usual
-            .filter(move |(name, _)| !has(name))
+        let body = self.body.as_ref().filter(|_| !self.has("content-type"));
+        self.usual_headers(host)
             .chain(self.headers.iter().map(|(name, value)| (&**name, &**value)))
             .chain(body.map(|body| ("Content-Type", guess_type(body))))
+    }
+
+    /// The headers of every request that does not have its own ones of these names.
+    pub(super) fn usual_headers<'a>(
+        &'a self,
+        host: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let usual = [("Host", host), ("User-Agent", "throng")].into_iter();
+        usual.filter(|(name, _)| !self.has(name))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.headers.iter().any(|(own, _)| is(own, name))
     }
 
     /// Whether it has a Content-Length.
@@ -307,8 +322,7 @@ fn guess_type(body: &[u8]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cookies::Jar;
-    use super::super::template::Values;
+    use super::super::template::{Received, Values};
     use super::*;
 
     fn request(
@@ -388,7 +402,7 @@ mod tests {
         ] {
             let (head, body) = request.pieces("h:1");
             let mut out = Vec::new();
-            Values::new(0, 1, 1).fill(&head, &body, &Jar::default(), &mut out);
+            Values::new(0, 1, 1).write(&head, &body, Received::NOTHING, &mut out);
             assert_eq!(out, request.wire("h:1"));
         }
         let variable = request(None, "/{number}", &["A: {client}"], Some("<{number}>"));
@@ -396,7 +410,8 @@ mod tests {
         let mut values = Values::new(8, 2, 1);
         let wires = [(); 2].map(|()| {
             let mut out = Vec::new();
-            values.fill(&head, &body, &Jar::default(), &mut out);
+            values.write(&head, &body, Received::NOTHING, &mut out);
+            values.advance();
             String::from_utf8(out).unwrap()
         });
         let expected = |number: u32, length: u32| {

@@ -4,6 +4,7 @@ use super::super::mix::order_of;
 use super::super::pattern::Interned;
 use super::super::{Mix, Settings, Statuses, cycle};
 use super::body::BodyCheck;
+use super::flow::Flow;
 use super::template::Piece;
 use super::wrong::WrongReply;
 use super::{BodyRule, HttpRequest, text};
@@ -26,6 +27,8 @@ pub(super) struct RequestSet {
     /// Whether expected replies differ between requests: some have no body, or other correct statuses.
     pub(super) replies_differ: bool,
     pub(super) keeps_cookies: bool,
+    /// The flow that the requests are the steps of.
+    pub(super) flow: Option<&'static Flow>,
     /// Whether there are several different requests.
     is_mixed: bool,
     mix: Mix<&'static HttpRequest>,
@@ -78,6 +81,7 @@ pub(super) struct Key {
     expected: Statuses,
     length: Option<u64>,
     cookies: bool,
+    flow: Option<&'static Flow>,
     is_encrypted: bool,
     seed: u64,
 }
@@ -90,6 +94,7 @@ impl Key {
             expected: settings.expected,
             length: settings.length,
             cookies: settings.cookies,
+            flow: settings.flow,
             is_encrypted: settings.is_encrypted,
             seed: settings.seed,
         }
@@ -107,6 +112,7 @@ impl PartialEq for Key {
         are_same
             && (self.host, self.expected, self.length, self.cookies)
                 == (other.host, other.expected, other.length, other.cookies)
+            && self.flow.map(std::ptr::from_ref) == other.flow.map(std::ptr::from_ref)
             && (self.is_encrypted, self.seed) == (other.is_encrypted, other.seed)
     }
 }
@@ -131,6 +137,7 @@ impl RequestSet {
             .map(|kind| sizes[*kind as usize])
             .sum();
         let is_made = key.cookies
+            || key.flow.is_some()
             || round > MOST_LAID_OUT
             || parts.iter().any(|(request, _)| request.is_variable());
         let rounds = if is_made {
@@ -146,11 +153,25 @@ impl RequestSet {
             expected: key.expected,
             length: key.length,
             replies_differ: false,
-            keeps_cookies: key.cookies,
+            keeps_cookies: key.cookies || key.flow.is_some(),
+            flow: key.flow,
             is_mixed: parts.len() > 1,
             mix: key.requests,
             seed: key.seed,
         };
+        if let Some(flow) = key.flow {
+            set.replies_differ = true;
+            set.is_mixed = false;
+            for (place, step) in (0..).zip(&flow.steps) {
+                set.kinds.push(RequestKind {
+                    pieces: step.pieces(key.host),
+                    is_head: step.request.is_head(),
+                    expected: step.expected.unwrap_or(key.expected),
+                });
+                set.add(place, 0);
+            }
+            return set;
+        }
         for (request, _) in &parts {
             set.replies_differ |= request.is_head() || request.expected().is_some();
             set.kinds.push(RequestKind {
@@ -248,8 +269,8 @@ mod tests {
             );
             let mut wire = Vec::new();
             (0..1024).for_each(|_| requester.request(&mut wire));
-            let asked = String::from_utf8(wire).unwrap();
-            let asked: Vec<&str> = asked
+            let wire = String::from_utf8(wire).unwrap();
+            let asked: Vec<&str> = wire
                 .lines()
                 .filter_map(|line| line.strip_prefix("GET "))
                 .collect();

@@ -7,6 +7,7 @@ use super::super::requesters::First;
 use super::super::status::ReplyTotals;
 use super::super::{ProtocolError, Replies, ReplyCounts, Requesters, Settings};
 use super::chunked::Chunks;
+use super::flow::{FlowSession, StepDone};
 use super::generated::Generated;
 use super::head_cache::Last;
 use super::request_set::{BodyState, RequestSet, request_set};
@@ -140,7 +141,11 @@ impl HttpClient {
         let first = request_set.first(number) as u32;
         let made = request_set.is_made().then(|| {
             let values = Values::new(number, settings.clients, settings.seed);
-            Box::new(Generated::new(values, request_set.keeps_cookies))
+            Box::new(Generated::new(
+                values,
+                request_set.keeps_cookies,
+                request_set.flow,
+            ))
         });
         let checked = BodyState::new(settings).map(Box::new);
         let is_rare = made.is_some() || checked.is_some();
@@ -168,6 +173,10 @@ impl HttpClient {
 
     fn generated_mut(&mut self) -> Option<&mut Generated> {
         self.rare.as_mut()?.made.as_deref_mut()
+    }
+
+    fn session_mut(&mut self) -> Option<&mut FlowSession> {
+        self.generated_mut()?.session_mut()
     }
 
     fn checked(&mut self) -> Option<&mut BodyState> {
@@ -234,7 +243,7 @@ impl Requesters for HttpRequesters {
         let next = client.next as usize;
         match client.generated_mut() {
             None => client.unsent += 1,
-            Some(made) => made.begin(&request_set.kind(next).pieces),
+            Some(made) => made.begin(next, &request_set.kind(next).pieces),
         }
         client.next = following(next, request_set.requests.len()) as u32;
         client.unanswered += 1;
@@ -302,6 +311,20 @@ impl Requesters for HttpRequesters {
         }
         client.at -= bytes as u32;
         client.unsent += 1;
+    }
+
+    fn step_done(&self, client: usize) -> StepDone {
+        let session = self.clients[client]
+            .generated()
+            .and_then(Generated::session);
+        session.map_or_else(StepDone::default, FlowSession::done)
+    }
+
+    fn step_in_words(&self, client: usize) -> Vec<String> {
+        let session = self.clients[client]
+            .generated()
+            .and_then(Generated::session);
+        session.map(FlowSession::in_words).unwrap_or_default()
     }
 
     fn fault(&self, client: usize) -> Option<&'static str> {

@@ -22,10 +22,123 @@ pub(super) enum Piece {
     Random(u16),
     /// A random UUID, version 4.
     Uuid,
+    /// The value of a variable of a flow.
+    Variable(Variable),
     /// The length of the body.
     BodyLength,
     /// The header with the client's cookies, if it has any.
     Cookies,
+    /// The client's cookies after others in the same header.
+    MoreCookies,
+}
+
+/// A variable of a flow, and how its value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Variable {
+    /// Its place among the flow's variables.
+    pub(super) place: u16,
+    pub(super) encoding: Encoding,
+}
+
+/// How a value is written into a request, so that it is one value there whatever it contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is: in a body of text.
+    Plain,
+    /// In a path: bytes that a path cannot have are written as %XX.
+    Path,
+    /// In a form or a query: all but letters, digits and `-._~` are written as %XX.
+    Form,
+    /// In a header: without control characters.
+    Header,
+    /// In a string of JSON: with escapes.
+    Json,
+}
+
+impl Encoding {
+    /// A byte as it is written, and its length.
+    fn written(self, byte: u8) -> ([u8; 6], usize) {
+        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+        let [high, low] = [
+            DIGITS[usize::from(byte >> 4)],
+            DIGITS[usize::from(byte & 15)],
+        ];
+        let percent = ([b'%', high, low, 0, 0, 0], 3);
+        let plain = ([byte, 0, 0, 0, 0, 0], 1);
+        match self {
+            Self::Plain => plain,
+            Self::Path if byte.is_ascii_graphic() && byte != b'#' => plain,
+            Self::Form if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => plain,
+            Self::Path | Self::Form => percent,
+            Self::Header if byte.is_ascii_control() => ([0; 6], 0),
+            Self::Json if matches!(byte, b'"' | b'\\') => ([b'\\', byte, 0, 0, 0, 0], 2),
+            Self::Json if byte.is_ascii_control() => ([b'\\', b'u', b'0', b'0', high, low], 6),
+            Self::Header | Self::Json => plain,
+        }
+    }
+
+    fn push(self, value: &[u8], out: &mut Vec<u8>) {
+        if self == Self::Plain {
+            out.extend_from_slice(value);
+            return;
+        }
+        for &byte in value {
+            let (written, length) = self.written(byte);
+            out.extend_from_slice(&written[..length]);
+        }
+    }
+
+    fn length(self, value: &[u8]) -> u64 {
+        let lengths = value.iter().map(|byte| self.written(*byte).1 as u64);
+        lengths.sum()
+    }
+}
+
+/// The value of a variable of a flow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Known {
+    /// None yet.
+    #[default]
+    Nothing,
+    /// The same for many sessions.
+    Shared(&'static [u8]),
+    /// Captured by this one.
+    Own(Box<[u8]>),
+}
+
+impl Known {
+    /// The value; empty without one.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Nothing => &[],
+            Self::Shared(value) => value,
+            Self::Own(value) => value,
+        }
+    }
+
+    /// Bytes that only this session keeps.
+    pub(super) fn kept(&self) -> usize {
+        match self {
+            Self::Own(value) => value.len(),
+            Self::Nothing | Self::Shared(_) => 0,
+        }
+    }
+}
+
+/// What a client has received that its requests repeat.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Received<'a> {
+    pub(super) cookies: &'a Jar,
+    /// The values of a flow's variables.
+    pub(super) known: &'a [Known],
+}
+
+impl Received<'_> {
+    /// Nothing, for requests without cookies and without a flow.
+    pub(super) const NOTHING: Self = Self {
+        cookies: &Jar::EMPTY,
+        known: &[],
+    };
 }
 
 /// Splits a text at its variables.
@@ -121,16 +234,9 @@ impl Values {
         }
     }
 
-    /// Generates the next request and appends it to `out`.
-    pub(super) fn fill(
-        &mut self,
-        pieces: &[Piece],
-        body: &[Piece],
-        cookies: &Jar,
-        out: &mut Vec<u8>,
-    ) {
-        self.write(pieces, body, cookies, out);
-        self.advance();
+    /// The number of the next request, and the seed of random choices for it.
+    pub(super) fn place(&self) -> (u64, u64) {
+        (self.number, self.random.0)
     }
 
     /// Goes on to the next request.
@@ -143,7 +249,7 @@ impl Values {
         &mut self,
         pieces: &[Piece],
         body: &[Piece],
-        cookies: &Jar,
+        received: Received<'_>,
         out: &mut Vec<u8>,
     ) {
         for piece in pieces.iter().chain(body) {
@@ -153,21 +259,34 @@ impl Values {
                 Piece::Client => push_number(self.client, out),
                 Piece::Random(length) => self.random.push_text(*length, out),
                 Piece::Uuid => self.random.push_uuid(out),
-                Piece::BodyLength => push_number(self.length(body), out),
-                Piece::Cookies => cookies.push_header(out),
+                Piece::Variable(variable) => {
+                    let value = received.known[usize::from(variable.place)].bytes();
+                    variable.encoding.push(value, out);
+                }
+                Piece::BodyLength => push_number(self.length(body, received.known), out),
+                Piece::Cookies => received.cookies.push_header(out),
+                Piece::MoreCookies if received.cookies.is_empty() => {}
+                Piece::MoreCookies => {
+                    out.extend_from_slice(b"; ");
+                    received.cookies.push_value(out);
+                }
             }
         }
     }
 
     /// The length of these parts.
-    fn length(&self, pieces: &[Piece]) -> u64 {
+    fn length(&self, pieces: &[Piece], known: &[Known]) -> u64 {
         let lengths = pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.len() as u64,
             Piece::Number => digits(self.number),
             Piece::Client => digits(self.client),
             Piece::Random(length) => u64::from(*length),
             Piece::Uuid => 36,
-            Piece::BodyLength | Piece::Cookies => 0,
+            Piece::Variable(variable) => {
+                let value = known[usize::from(variable.place)].bytes();
+                variable.encoding.length(value)
+            }
+            Piece::BodyLength | Piece::Cookies | Piece::MoreCookies => 0,
         });
         lengths.sum()
     }
@@ -245,8 +364,9 @@ mod tests {
     fn filled(template: &str, values: &mut Values) -> String {
         let pieces = pieces(template.as_bytes()).unwrap();
         let mut out = Vec::new();
-        let length = values.length(&pieces);
-        values.fill(&[], &pieces, &Jar::default(), &mut out);
+        let length = values.length(&pieces, &[]);
+        values.write(&[], &pieces, Received::NOTHING, &mut out);
+        values.advance();
         assert_eq!(out.len() as u64, length, "{template}");
         String::from_utf8(out).unwrap()
     }
@@ -346,8 +466,9 @@ mod tests {
             for template in [&bytes[..], text.as_bytes()] {
                 if let Ok(pieces) = pieces(template) {
                     let mut values = Values::new(1, 2, 3);
-                    let (length, mut out) = (values.length(&pieces), Vec::new());
-                    values.fill(&[], &pieces, &Jar::default(), &mut out);
+                    let (length, mut out) = (values.length(&pieces, &[]), Vec::new());
+                    values.write(&[], &pieces, Received::NOTHING, &mut out);
+        values.advance();
                     prop_assert_eq!(out.len() as u64, length);
                     if !template.contains(&b'{') {
                         prop_assert_eq!(&out[..], template);

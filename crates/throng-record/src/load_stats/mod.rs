@@ -6,6 +6,7 @@
 
 mod bias;
 mod sample;
+mod sessions;
 mod sizes;
 mod summary;
 mod synthetic;
@@ -23,6 +24,7 @@ use throng_stats::fairness::Counts;
 use crate::WarmUp;
 pub use bias::{Bias, EarlyBias, ServedClient};
 pub use sample::{Sample, Sum};
+pub use sessions::{SessionStats, StepStats};
 pub use sizes::SizeStats;
 pub use synthetic::synthetic;
 pub use times::{Times, TimesByPart};
@@ -103,6 +105,8 @@ pub struct LoadStats {
     pub open: Option<OpenStats>,
     /// Results of short-lived clients.
     pub jobs: Option<Box<JobStats>>,
+    /// Sessions, if requests are the steps of a flow.
+    pub sessions: Option<Box<SessionStats>>,
     /// Results of probe clients.
     pub probe: Option<Box<ProbeStats>>,
     /// TLS, if connections are encrypted.
@@ -296,6 +300,9 @@ impl LoadStats {
         merge_counts(&mut self.rejected, &rejected);
         merge_counts(&mut self.statuses, &by_status(counts.statuses));
         merge_counts(&mut self.unexpected, &by_status(counts.unexpected));
+        let failed = counts.failed.into_iter();
+        let failed = failed.map(|(why, n)| (why.to_owned(), n)).collect();
+        merge_counts(&mut self.unexpected, &failed);
         self.redirect = least(self.redirect.take(), counts.redirect);
         let limits = counts
             .limits
@@ -357,6 +364,13 @@ impl LoadStats {
         merge_option(&mut self.jobs, other.jobs.as_ref(), |mine, theirs| {
             mine.merge(theirs);
         });
+        merge_option(
+            &mut self.sessions,
+            other.sessions.as_ref(),
+            |mine, theirs| {
+                mine.merge(theirs);
+            },
+        );
         merge_option(&mut self.probe, other.probe.as_ref(), |mine, theirs| {
             mine.merge(theirs);
         });

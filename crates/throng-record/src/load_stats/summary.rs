@@ -60,6 +60,10 @@ impl LoadStats {
                 .jobs
                 .as_ref()
                 .map(|jobs| Box::new(self.completion(jobs))),
+            sessions: self
+                .sessions
+                .as_ref()
+                .map(|sessions| Box::new(sessions.figures(self))),
             probe: self.probe.as_ref().map(|probe| {
                 let seen = probe.stats.summary();
                 let open = seen.open_loop.unwrap_or_default();

@@ -97,6 +97,7 @@ fn refused(status: u16) -> ReplyCounts {
         limits: std::collections::BTreeMap::new(),
         statuses: one(status > 0),
         unexpected: one(status > 1),
+        failed: std::collections::BTreeMap::new(),
         rejected: rejected.into_iter().collect(),
         redirect: (status > 0).then(|| format!("/{status}")),
     }

@@ -405,7 +405,10 @@ impl PairMetric {
             None if self.why.as_deref() == Some(too_few) => too_few.to_owned(),
             _ => or_absent(value, |value| self.metric.text(value)),
         };
-        let ratio = self.ratio.as_ref().map_or_else(|| ABSENT.to_owned(), ratio);
+        let ratio = self
+            .ratio
+            .as_ref()
+            .map_or_else(|| ABSENT.to_owned(), format::ratio);
         [value(self.reference), value(self.value), ratio, self.size()]
     }
 

@@ -7,7 +7,7 @@ use super::super::super::pattern::Interned;
 use super::super::super::{Mix, Settings, Statuses};
 use super::super::cookies::Jar;
 use super::super::request_set::Key;
-use super::super::template::{Piece, Values};
+use super::super::template::{Piece, Received, Values};
 use super::super::{HttpRequest, text};
 use super::{hpack, message};
 
@@ -144,7 +144,7 @@ impl Variable {
     fn text(&mut self, pieces: &[Piece]) -> Vec<u8> {
         let mut text = Vec::new();
         if let Some(values) = &mut self.values {
-            values.write(pieces, &[], &Jar::default(), &mut text);
+            values.write(pieces, &[], Received::NOTHING, &mut text);
         }
         text
     }

@@ -146,6 +146,10 @@ impl ClientHalf<'_> {
     pub(super) fn drop_requests(&mut self) {
         let client = &mut *self.client;
         let request_set = self.shared.request_set;
+        if request_set.flow.is_some() && client.unanswered > 0 {
+            // The session is over.
+            client.next = 0;
+        }
         client.at = request_set.requests[client.next as usize].start as u32;
         client.unanswered = 0;
         client.unsent = 0;
@@ -294,6 +298,9 @@ impl ClientHalf<'_> {
 
     /// Checks the next bytes of a body.
     fn check(&mut self, mut content: &[u8]) -> Result<(), WrongReply> {
+        if let Some(session) = self.client.session_mut() {
+            session.note_body(content);
+        }
         let reply = &mut self.reply;
         let bytes = reply.bytes;
         reply.bytes += content.len() as u64;
@@ -336,9 +343,16 @@ impl ClientHalf<'_> {
         } else {
             &request_set.expected
         };
-        if !expected.contains(status) {
+        let is_expected = expected.contains(status);
+        if !is_expected {
             replies.refused += 1;
             shared.tally.refuse(status);
+        }
+        if let Some(session) = client.session_mut() {
+            session.complete(status, is_expected, &mut shared.tally);
+            if session.done().is_last {
+                client.next = 0;
+            }
         }
         if reply.is_granted() {
             if let Some(length) = request_set.length.filter(|length| *length != bytes) {

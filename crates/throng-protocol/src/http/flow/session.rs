@@ -1,0 +1,187 @@
+//! One client's session.
+
+use super::super::super::mix::scrambled;
+use super::super::super::status::ReplyTotals;
+use super::super::cookies::{field, lines};
+use super::super::template::Known;
+use super::query::Seen;
+use super::{Flow, Initial, MOST_BODY, MOST_CAPTURED, StepDone};
+
+/// The state of one client's session: the step that it is at, and what it has captured.
+#[derive(Debug)]
+pub(in super::super) struct FlowSession {
+    flow: &'static Flow,
+    /// The value of each variable.
+    known: Box<[Known]>,
+    /// Head and body of the reply that is being read, as far as its step needs them.
+    head: Vec<u8>,
+    body: Vec<u8>,
+    /// The step of the next reply.
+    step: u16,
+    /// The status of the last reply.
+    status: u16,
+    is_too_long: bool,
+    done: StepDone,
+}
+
+/// What is said of a body that is too long to be read.
+pub(super) const TOO_LONG: &str = "the body exceeds 64 KiB, the most that a step reads";
+/// What is said of values that are too long to be kept.
+pub(super) const TOO_MUCH: &str = "the captured values exceed 4 KiB";
+
+impl FlowSession {
+    pub(in super::super) fn new(flow: &'static Flow) -> Self {
+        Self {
+            flow,
+            known: vec![Known::default(); flow.variables.len()].into(),
+            head: Vec::new(),
+            body: Vec::new(),
+            step: 0,
+            status: 0,
+            is_too_long: false,
+            done: StepDone::default(),
+        }
+    }
+
+    /// Begins session `number` of all clients.
+    pub(in super::super) fn start(&mut self, number: u64, seed: u64) {
+        let flow = self.flow;
+        let place = if flow.is_random {
+            scrambled(seed ^ scrambled(number))
+        } else {
+            number
+        };
+        let row = place.checked_rem(flow.rows.len() as u64);
+        let row = row.map(|row| &flow.rows[row as usize]);
+        for (known, initial) in self.known.iter_mut().zip(&flow.variables) {
+            *known = match (initial, row) {
+                (Initial::Given(value), _) => Known::Shared(value),
+                (Initial::Column(column), Some(row)) => Known::Shared(&row[*column]),
+                (Initial::Captured | Initial::Column(_), _) => Known::default(),
+            };
+        }
+    }
+
+    /// The values of all variables.
+    pub(in super::super) fn known(&self) -> &[Known] {
+        &self.known
+    }
+
+    /// A request was begun.
+    pub(in super::super) fn begin(&mut self, step: usize) {
+        self.step = step as u16;
+        self.head.clear();
+        self.body.clear();
+        self.body.shrink_to(MOST_CAPTURED);
+        self.is_too_long = false;
+    }
+
+    /// Keeps the head of a reply.
+    pub(in super::super) fn note_head(&mut self, head: &[u8]) {
+        let step = &self.flow.steps[usize::from(self.step)];
+        if !step.captures.is_empty() || !step.asserts.is_empty() {
+            head.clone_into(&mut self.head);
+        }
+    }
+
+    /// Keeps the next bytes of a body.
+    pub(in super::super) fn note_body(&mut self, bytes: &[u8]) {
+        if !self.flow.reads_body(self.step.into()) {
+            return;
+        }
+        if self.body.len() + bytes.len() > MOST_BODY {
+            self.is_too_long = true;
+            return;
+        }
+        self.body.extend_from_slice(bytes);
+    }
+
+    /// Judges a complete reply, and captures from it. Counts a failure in `tally`.
+    pub(in super::super) fn complete(
+        &mut self,
+        status: u16,
+        is_expected: bool,
+        tally: &mut ReplyTotals,
+    ) {
+        self.status = status;
+        let failure = if !is_expected {
+            None
+        } else if self.is_too_long {
+            Some(TOO_LONG)
+        } else {
+            self.judge(status).err()
+        };
+        if let Some(why) = failure {
+            tally.fail(why);
+        }
+        let has_failed = !is_expected || failure.is_some();
+        self.done = StepDone {
+            step: self.step,
+            has_failed,
+            is_last: has_failed || usize::from(self.step) + 1 == self.flow.steps.len(),
+        };
+    }
+
+    /// What the last reply was judged by, and what was captured from it, a line for each.
+    pub(in super::super) fn in_words(&self) -> Vec<String> {
+        let step = &self.flow.steps[usize::from(self.done.step)];
+        let seen = Seen::new(self.status, &self.head, &self.body);
+        let mut words = Vec::new();
+        for assert in &step.asserts {
+            let value = assert.query.find(&seen);
+            let is_so = assert.predicate.holds(value.as_ref(), &self.known) != assert.is_negated;
+            let word = if is_so { "asserted" } else { "failed" };
+            let found = value.map_or_else(|| "nothing".to_owned(), super::Value::into_text);
+            words.push(format!("{word}: {} (found: {found})", assert.failure));
+        }
+        for capture in &step.captures {
+            words.push(match capture.query.find(&seen) {
+                Some(value) => format!("captured: {} = {}", capture.name, value.into_text()),
+                None => format!("failed: {}", capture.failure),
+            });
+        }
+        words
+    }
+
+    /// How the last reply left the session.
+    pub(in super::super) fn done(&self) -> StepDone {
+        self.done
+    }
+
+    fn judge(&mut self, status: u16) -> Result<(), &'static str> {
+        let step = &self.flow.steps[usize::from(self.step)];
+        let seen = Seen::new(status, &self.head, &self.body);
+        for assert in &step.asserts {
+            let value = assert.query.find(&seen);
+            if assert.predicate.holds(value.as_ref(), &self.known) == assert.is_negated {
+                return Err(assert.failure);
+            }
+        }
+        let mut found = Vec::with_capacity(step.captures.len());
+        for capture in &step.captures {
+            let value = capture.query.find(&seen).ok_or(capture.failure)?;
+            found.push((capture.variable, value.into_text().into_bytes()));
+        }
+        for (variable, value) in found {
+            self.known[variable] = Known::Own(value.into());
+        }
+        let kept: usize = self.known.iter().map(Known::kept).sum();
+        if kept > MOST_CAPTURED {
+            return Err(TOO_MUCH);
+        }
+        Ok(())
+    }
+}
+
+/// The value of a cookie that a head sets.
+pub(super) fn cookie<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let set = lines(head)
+        .skip(1)
+        .filter_map(|line| field(line, "set-cookie"));
+    set.filter_map(|cookie| {
+        let pair = cookie.split(|byte| *byte == b';').next()?;
+        let equals = memchr::memchr(b'=', pair)?;
+        (pair[..equals].trim_ascii() == name).then(|| pair[equals + 1..].trim_ascii())
+    })
+    .last()
+}
