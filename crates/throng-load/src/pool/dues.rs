@@ -83,7 +83,7 @@ impl ClientPool {
     /// Queues a client for its next due requests.
     pub(super) fn wait_for_due(&mut self, slot: usize, now: u64) {
         if self.is_in_session(slot) {
-            let _later = self.next_step(slot, now);
+            self.go_on_later(slot, now);
             return;
         }
         while self.has_room(slot) {

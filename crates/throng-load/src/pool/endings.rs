@@ -249,7 +249,7 @@ impl ClientPool {
             return;
         }
         if self.is_in_session(slot) {
-            let _later = self.next_step(slot, now);
+            self.go_on_later(slot, now);
         } else if self.clients[slot].budget == 0 || self.has_lived(slot, now) {
             let _closed = self.finish_job(slot, now);
         } else if self.plan.has_due_times() {

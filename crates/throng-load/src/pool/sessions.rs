@@ -61,8 +61,9 @@ impl ClientPool {
         let is_slow = flow.steps[place]
             .limit
             .is_some_and(|limit| took >= limit.as_nanos() as u64);
-        if is_slow {
-            let why = format!("{}: duration", flow.steps[place].name);
+        if is_slow && let Some(limit) = flow.steps[place].limit {
+            let name = &flow.steps[place].name;
+            let why = format!("{name}: duration < {}", limit.as_millis());
             *self.stats.unexpected.entry(why).or_default() += 1;
         }
         if counts(stamp.due, &self.window) {
@@ -106,6 +107,12 @@ impl ClientPool {
             }
             _ => Action::Keep,
         }
+    }
+
+    /// The same for a client that cannot send now: it continues when its alarm is due.
+    pub(super) fn go_on_later(&mut self, slot: usize, now: u64) {
+        let delay = std::mem::take(&mut self.sessions[slot].delay);
+        self.set_alarm(slot, now + delay);
     }
 
     /// The connection ended within a step, and with it the session.

@@ -848,7 +848,8 @@ fn is_request(line: &str) -> bool {
     let Some((method, rest)) = line.trim().split_once(' ') else {
         return false;
     };
-    !method.is_empty()
+    // No method of HTTP is shorter.
+    method.len() >= 3
         && method != "HTTP"
         && method.bytes().all(|byte| byte.is_ascii_uppercase())
         && !rest.trim().is_empty()
