@@ -163,7 +163,8 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         &settings,
         (&program, measuring.lab.allow_remote),
     )?;
-    let comparison = comparison(arguments, &servers)?;
+    let steps = settings.load.step_names().map_err(Usage::from)?;
+    let comparison = comparison(arguments, &servers, &steps)?;
     let compared = servers.len() > 1 || comparison.baseline.is_some();
     let of_reference = |server: &ServerInfo| compared && server.name == comparison.reference;
     let usual = servers.iter().position(of_reference);
@@ -261,7 +262,11 @@ fn null_server(
 }
 
 /// The servers and the baseline of a comparison.
-fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Comparison, Usage> {
+fn comparison(
+    arguments: &Arguments,
+    servers: &[ServerInfo],
+    steps: &[String],
+) -> Result<Comparison, Usage> {
     let demands = &arguments.demands;
     if servers.len() < 2 && demands.fail_if_slower.is_some() && demands.baseline.is_none() {
         let what = "--fail-if-slower needs a second server or --baseline";
@@ -282,7 +287,7 @@ fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Compariso
         .clone()
         .unwrap_or_else(|| names[0].to_owned());
     must_be_there(&reference, "--reference")?;
-    demands.thresholds.check(&names)?;
+    demands.thresholds.check(&names, steps)?;
     Ok(Comparison {
         reference,
         slower_percent: demands.fail_if_slower,

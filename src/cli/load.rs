@@ -173,12 +173,13 @@ impl FromStr for Address {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    arguments.thresholds.check_of_load()?;
     let assignment = if arguments.controlled {
         Assignment::read(&mut std::io::stdin().lock())?
     } else {
         assignment(arguments)?
     };
+    let steps = assignment.load.step_names().map_err(Usage::from)?;
+    arguments.thresholds.check_of_load(&steps)?;
     let bound = arguments.cpus.as_ref().map(|CpuList(cpus)| cpus.clone());
     let plan = plan(&assignment, bound.unwrap_or_default())?;
     let csv = assignment

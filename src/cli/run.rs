@@ -153,7 +153,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let plans = parts.iter().filter_map(|part| part.plan.as_ref().ok());
     let servers = plans.flat_map(|plan| &plan.servers);
     let names: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
-    arguments.thresholds.check(&names)?;
+    arguments.thresholds.check(&names, &[])?;
     if !flat {
         study::check(&study, &parts)?;
     }

@@ -186,9 +186,9 @@ fn condition(text: &str) -> Result<String, String> {
         format!("{} > 0", text.trim())
     };
     match Condition::parse(&text)? {
-        Condition {
-            server: Some(_), ..
-        } => Err("--until applies to every server; leave the name out".to_owned()),
+        Condition { name: Some(_), .. } => {
+            Err("--until applies to every server; leave the name out".to_owned())
+        }
         _ => Ok(text),
     }
 }

@@ -8,35 +8,37 @@ use crate::record::{Load, Trial};
 pub(super) struct Thresholds {
     /// Exit with 3 on this condition, like `p99 > 10ms`.
     ///
-    /// Repeat for more. `errors > 0.1%` is a share of requests. NAME:CONDITION is for a single server.
+    /// Repeat for more. `errors > 0.1%` is a share of requests. NAME:CONDITION is for a single server, or a step of
+    /// its sessions, like `login:p99 > 50ms`.
     #[arg(long, value_name = "CONDITION", value_parser = condition, help_heading = "Thresholds")]
     pub(super) fail_if: Vec<String>,
 }
 
 impl Thresholds {
-    /// Rejects conditions on servers that are not part of the run.
-    pub(super) fn check(&self, servers: &[&str]) -> Result<(), Usage> {
+    /// Rejects conditions on servers that are not part of the run, or on steps that its sessions do not have.
+    pub(super) fn check(&self, servers: &[&str], steps: &[String]) -> Result<(), Usage> {
+        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
         for text in &self.fail_if {
             let condition = Condition::parse(text).map_err(Usage)?;
-            let name = condition.server.as_deref();
-            if let Some(name) = name.filter(|name| !servers.contains(name)) {
-                return Err(Usage(format!(
-                    "--fail-if: unknown server `{name}`; expected one of: {}",
-                    servers.join(", ")
-                )));
-            }
+            let named = condition.named(servers, &steps);
+            named.map_err(|why| Usage(format!("--fail-if: {why}")))?;
         }
         Ok(())
     }
 
     /// Rejects conditions on metrics that `throng load` does not measure.
-    pub(super) fn check_of_load(&self) -> Result<(), Usage> {
+    pub(super) fn check_of_load(&self, steps: &[String]) -> Result<(), Usage> {
         for text in &self.fail_if {
             let condition = Condition::parse(text).map_err(Usage)?;
             let metric = condition.metric.name;
-            if condition.server.is_some() {
+            let is_of_step = |name: &str| steps.iter().any(|step| step == name);
+            if condition
+                .name
+                .as_deref()
+                .is_some_and(|name| !is_of_step(name))
+            {
                 return Err(Usage(format!(
-                    "--fail-if '{text}': `throng load` has a single server; leave the name out"
+                    "--fail-if '{text}': `throng load` has a single server; leave the name out, or name a step"
                 )));
             }
             if condition.metric.probe.is_some() {
@@ -58,14 +60,19 @@ impl Thresholds {
             load: Some(load.clone()),
             ..Trial::default()
         };
-        let values = Values::of([&trial])?;
-        let judged = self.fail_if.iter().filter_map(|text| {
-            let condition = Condition::parse(text).ok()?;
-            let too_few = condition.metric.lacks_replies([&trial]);
+        let mut judged = Vec::new();
+        for text in &self.fail_if {
+            let Ok(condition) = Condition::parse(text) else {
+                continue;
+            };
+            let of_step = condition.name.as_ref().and_then(|step| trial.of_step(step));
+            let trial = of_step.as_ref().unwrap_or(&trial);
+            let values = Values::of([trial])?;
+            let too_few = condition.metric.lacks_replies([trial]);
             let why = too_few.then_some(Absence::TooFewReplies);
-            Some(condition.judge(text, "", load.clients, (&values, why)))
-        });
-        Ok(judged.collect())
+            judged.push(condition.judge(text, "", load.clients, (&values, why)));
+        }
+        Ok(judged)
     }
 }
 

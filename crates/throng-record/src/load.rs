@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Latency, WarmUp};
+use crate::{Latency, Trial, WarmUp};
 
 /// The clients' results. Also printed by `throng load --json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -132,6 +132,14 @@ impl Load {
     /// Replies with an unexpected status.
     pub fn unexpected(&self) -> u64 {
         self.unexpected.values().sum()
+    }
+
+    /// What unexpected replies did.
+    pub fn unexpected_in_words(&self) -> &'static str {
+        match self.sessions {
+            Some(_) => "failed their step",
+            None => "had an unexpected status",
+        }
     }
 
     /// Replies that are redirects.
@@ -290,6 +298,40 @@ pub struct FirstFailure {
     pub kind: String,
     /// Whether it was connected before.
     pub connected: bool,
+}
+
+impl Trial {
+    /// The replies of a step of its sessions as a trial by themselves, for metrics; `None` without this step.
+    pub fn of_step(&self, name: &str) -> Option<Self> {
+        let load = self.load.as_ref()?;
+        let steps = &load.sessions.as_ref()?.steps;
+        let step = steps.iter().find(|step| step.name == name)?;
+        let failed = (step.failed > 0).then(|| (name.to_owned(), step.failed));
+        Some(Self {
+            index: self.index,
+            round: self.round,
+            server: self.server.clone(),
+            clients: self.clients,
+            purpose: self.purpose,
+            load: Some(Load {
+                clients: load.clients,
+                connected: load.connected,
+                served: load.served,
+                requests: step.replies,
+                verified: step.replies.saturating_sub(step.failed),
+                unexpected: failed.into_iter().collect(),
+                window: Window {
+                    duration_s: load.window.duration_s,
+                    replies: step.replies,
+                    replies_per_s: step.per_s,
+                    ..Window::default()
+                },
+                service_time: step.service_time.clone(),
+                ..Load::default()
+            }),
+            ..Self::default()
+        })
+    }
 }
 
 /// Sessions of a flow, in the window.

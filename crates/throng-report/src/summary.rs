@@ -194,9 +194,15 @@ pub struct Row {
     pub verified: u64,
     /// Whether every request sent was answered correctly.
     pub all_verified: bool,
-    /// Replies with an unexpected status, by status, summed over trials.
+    /// What unexpected replies did.
+    #[serde(skip)]
+    pub(crate) unexpected_in_words: &'static str,
+    /// Unexpected replies by status or by the condition of a step, summed over trials.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unexpected: BTreeMap<String, u64>,
+    /// The steps of sessions, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepRow>,
     /// Response times at shares of this rate, each from its own trial, in ascending order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_load: Vec<Share>,
@@ -287,6 +293,32 @@ pub(super) fn has_jobs(rows: &[Row]) -> bool {
     rows.iter().any(|row| row.completion.is_some())
 }
 
+/// A step of sessions, over all trials that count.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepRow {
+    /// Its name.
+    pub name: String,
+    /// The metrics of its replies.
+    pub metrics: Values,
+}
+
+impl StepRow {
+    /// The steps of these trials.
+    fn all(good: &[(&Trial, &Load)]) -> anyhow::Result<Vec<Self>> {
+        let sessions = good.iter().find_map(|(_, load)| load.sessions.as_ref());
+        let steps = sessions.into_iter().flat_map(|sessions| &sessions.steps);
+        let row = |name: &String| {
+            let trials = good.iter().filter_map(|(trial, _)| trial.of_step(name));
+            let trials: Vec<Trial> = trials.collect();
+            Ok(Self {
+                name: name.clone(),
+                metrics: Values::of(&trials)?,
+            })
+        };
+        steps.map(|step| row(&step.name)).collect()
+    }
+}
+
 impl Row {
     /// Why it did not serve all its clients, as far as known.
     pub(super) fn why_not_all(&self) -> Option<String> {
@@ -343,10 +375,12 @@ impl Row {
             completion: CompletionRow::of(&good),
             errors: sum(|load| &load.errors),
             unexpected: sum(|load| &load.unexpected),
+            unexpected_in_words: loads().next().map_or("", Load::unexpected_in_words),
             requests,
             replies: loads().map(Load::replies).sum(),
             verified,
             all_verified: requests == verified && requests > 0,
+            steps: StepRow::all(&good)?,
             at_load: Vec::new(),
         })
     }
@@ -407,7 +441,8 @@ impl Row {
             let statuses: Vec<&str> = self.unexpected.keys().map(String::as_str).collect();
             let percent = number(share * 100.0);
             format!(
-                "{percent} % of its replies had an unexpected status ({})",
+                "{percent} % of its replies {} ({})",
+                self.unexpected_in_words,
                 list(&statuses)
             )
         })

@@ -3,7 +3,7 @@
 use super::comparison::Comparison;
 use super::summary::Summary;
 use throng_record::Run;
-use throng_record::metrics::{Condition, ConditionResult};
+use throng_record::metrics::{Condition, ConditionResult, Values};
 
 /// Judges all thresholds of a run: its conditions, for every server they apply to, and the thresholds of its
 /// comparison.
@@ -15,8 +15,18 @@ pub(super) fn judged(
     let asked = run.settings.fail_if.iter();
     let read = asked.filter_map(|text| Some((text, Condition::parse(text).ok()?)));
     let mut judged = Vec::new();
+    let servers: Vec<&str> = run.servers.iter().map(|server| &*server.name).collect();
+    let mut steps: Vec<&str> = Vec::new();
+    for step in summary.rows.iter().flat_map(|row| &row.steps) {
+        if !steps.contains(&&*step.name) {
+            steps.push(&step.name);
+        }
+    }
     for (text, condition) in read {
-        let name = condition.server.as_ref();
+        let Ok(named) = condition.named(&servers, &steps) else {
+            continue;
+        };
+        let name = named.server;
         let mut rows = summary
             .rows
             .iter()
@@ -34,6 +44,10 @@ pub(super) fn judged(
             let fault = row.fault().filter(|_| !condition.metric.counts_outcomes());
             judged.push(if let Some(fault) = fault {
                 Condition::not_judged(text, &row.server, row.clients, &fault)
+            } else if let Some(name) = named.step {
+                let values = row.steps.iter().find(|step| step.name == name);
+                let values = values.map_or_else(Values::default, |step| step.metrics.clone());
+                condition.judge(text, &row.server, row.clients, (&values, None))
             } else {
                 let why = row.absent.get(condition.metric.name);
                 let values = (&row.metrics, why.copied());

@@ -156,7 +156,7 @@ fn unexpected_status(seen: &Observed<'_>) -> Option<Evidence> {
     let load = seen.load;
     let count = load.unexpected();
     (count > 0).then(|| {
-        let text = of_replies(load, count, "had an unexpected status", &load.unexpected);
+        let text = of_replies(load, count, load.unexpected_in_words(), &load.unexpected);
         let share = count as f64 / load.replies().max(1) as f64;
         Evidence::from(text).severe(Severity::Invalid, share > UNEXPECTED)
     })

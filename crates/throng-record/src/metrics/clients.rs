@@ -59,6 +59,16 @@ pub const METRICS: &[Metric] = &[
     Metric::of_times("first_reply_max_us", "First reply", "longest time from connect() to a client's first reply", Times::FirstAnswer, Statistic::Max)
         .column(40).detail(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),
 
+    // Loads whose requests are the steps of sessions.
+    Metric::of_load("sessions_per_s", "Sessions/s", Unit::PerSecond, Higher, "complete sessions of a flow per second of the measurement", |load| load.sessions.as_ref()?.per_s)
+        .called("sessions per second").of_speed().column(25).terminal(7).compared(),
+    Metric::of_times("session_p50_us", "Session p50", "median session time, from when a session was due, or began, until its last reply, the delays before its steps included", Times::Session, Statistic::P50)
+        .column(26).compared(),
+    Metric::of_times("session_p99_us", "Session p99", "99th percentile of session time", Times::Session, Statistic::P99)
+        .column(27).compared(),
+    Metric::of_load("sessions_failed", "Failed sessions", Unit::Count, Lower, "sessions that ended at a step that failed, or with their connection", |load| Some(load.sessions.as_ref()?.failed as f64))
+        .combined(Combine::Sum),
+
     // Loads with short-lived clients.
     Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "time from the first connect() until the last short-lived client finished, think time included", |load| counted_jobs(load)?.last_done_s)
         .called("completion time").of_speed().column(12).bar().terminal(0).compared().ranked(),

@@ -8,8 +8,9 @@ use crate::Trial;
 /// A parsed condition.
 #[derive(Debug)]
 pub struct Condition {
-    /// Its server; `None` for all servers.
-    pub server: Option<String>,
+    /// What it is for, before the colon: a server, a step of its sessions, or both as `SERVER:STEP`; `None` for all
+    /// servers.
+    pub name: Option<String>,
     /// Its metric.
     pub metric: &'static Metric,
     /// The metric that it is a share of, in percent.
@@ -56,7 +57,53 @@ struct ConditionError {
     why: String,
 }
 
+/// What a condition is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Named<'a> {
+    /// Its server; `None` for all servers.
+    pub server: Option<&'a str>,
+    /// A step of its sessions; `None` for all requests.
+    pub step: Option<&'a str>,
+}
+
 impl Condition {
+    /// The server and the step that it is for, among these.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn named(&self, servers: &[&str], steps: &[&str]) -> Result<Named<'_>, String> {
+        let Some(name) = self.name.as_deref() else {
+            return Ok(Named::default());
+        };
+        let is_step = |name: &str| steps.contains(&name);
+        if servers.contains(&name) {
+            return Ok(Named {
+                server: Some(name),
+                step: None,
+            });
+        }
+        if is_step(name) {
+            return Ok(Named {
+                server: None,
+                step: Some(name),
+            });
+        }
+        match name.rsplit_once(':') {
+            Some((server, step)) if servers.contains(&server) && is_step(step) => Ok(Named {
+                server: Some(server),
+                step: Some(step),
+            }),
+            _ if steps.is_empty() => Err(format!(
+                "unknown server `{name}`; expected one of: {}",
+                servers.join(", ")
+            )),
+            _ => Err(format!(
+                "unknown server or step `{name}`; expected one of: {}",
+                [servers, steps].concat().join(", ")
+            )),
+        }
+    }
+
     /// Parses `METRIC OPERATOR VALUE`, optionally with `NAME:` before it.
     ///
     /// # Errors
@@ -120,7 +167,7 @@ impl Condition {
             .parse(&text[after..])
             .map_err(|why| wrong(text, after, text.len(), &why))?;
         Ok(Self {
-            server: (!server.is_empty()).then(|| server.to_owned()),
+            name: (!server.is_empty()).then(|| server.to_owned()),
             metric,
             share_of: whole.and_then(named),
             operator,
@@ -257,10 +304,33 @@ mod tests {
             ("requests_per_s <= 10_000", None, "requests_per_s", 10_000.0),
         ] {
             let condition = Condition::parse(text).unwrap();
-            assert_eq!(condition.server.as_deref(), server, "{text}");
+            assert_eq!(condition.name.as_deref(), server, "{text}");
             assert_eq!(condition.metric.name, name, "{text}");
             assert!((condition.limit - limit).abs() < 1e-6, "{text}");
         }
+        let of = |text: &str| {
+            let condition = Condition::parse(text).unwrap();
+            let named = condition.named(&["a", "a: b"], &["login", "a"]);
+            named.map(|named| {
+                (
+                    named.server.map(str::to_owned),
+                    named.step.map(str::to_owned),
+                )
+            })
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(of("p99 > 1ms"), Ok((None, None)));
+        assert_eq!(of("a:p99 > 1ms"), Ok((some("a"), None)));
+        assert_eq!(of("login:p99 > 1ms"), Ok((None, some("login"))));
+        assert_eq!(
+            of("a: b:login:p99 > 1ms"),
+            Ok((some("a: b"), some("login")))
+        );
+        assert!(
+            of("b:p99 > 1ms")
+                .unwrap_err()
+                .contains("unknown server or step `b`")
+        );
         let at_most = Condition::parse("errors <= 3").unwrap();
         assert!(at_most.holds(3.0) && !at_most.holds(4.0));
     }

@@ -15,6 +15,8 @@ pub(super) enum Times {
     FirstAnswer,
     /// From when a client began to connect until it was done.
     Job,
+    /// From when a session was due, or began, until its last reply.
+    Session,
     /// From an established connection to the end of its TLS handshake.
     Handshake,
 }
@@ -40,6 +42,7 @@ impl Times {
             Self::Connect => "connect time",
             Self::FirstAnswer => "time to the first reply",
             Self::Job => "job time",
+            Self::Session => "session time",
             Self::Handshake => "TLS handshake time",
         }
     }
@@ -51,6 +54,7 @@ impl Times {
             Self::Connect => load.connect_time.as_ref(),
             Self::FirstAnswer => load.first_reply.as_ref(),
             Self::Job => load.completion.as_ref()?.job_time.as_ref(),
+            Self::Session => load.sessions.as_ref()?.time.as_ref(),
             Self::Handshake => load.tls.as_ref()?.handshake_time.as_ref(),
         }
     }

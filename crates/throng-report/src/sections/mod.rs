@@ -13,6 +13,7 @@ mod latency_at_load;
 mod limits;
 mod results;
 mod scalability;
+mod steps;
 mod study;
 
 pub use between::of_between;
@@ -40,6 +41,7 @@ const SECTIONS: &[SectionKind] = &[
         in_terminal: |report| !comparison::is_in_terminal(report),
         ..section("results", "Results", results::blocks)
     },
+    section("steps", "Steps of a session", steps::blocks),
     section(
         "latency-at-load",
         "Latency at load",

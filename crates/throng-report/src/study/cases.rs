@@ -98,7 +98,7 @@ fn seen(expected: &Expected, trial: &Trial) -> (bool, String) {
             values.push(format!("`{text}` cannot be checked by this version"));
             continue;
         };
-        let server = condition.server.as_ref();
+        let server = condition.name.as_ref();
         if server.is_some_and(|server| *server != trial.server) {
             continue;
         }

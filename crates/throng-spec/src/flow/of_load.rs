@@ -45,6 +45,16 @@ impl LoadSpec {
         Ok(self.read_flow(&file, format, &mut Hashes::new())?.origin)
     }
 
+    /// The names of its flow's steps, in order; empty without a flow.
+    ///
+    /// # Errors
+    /// When the flow cannot be read, or is wrong.
+    pub fn step_names(&self) -> Result<Vec<String>, SpecError> {
+        let steps = self.flow()?.map(|flow| &flow.steps);
+        let names = steps.into_iter().flatten().map(|step| step.name.clone());
+        Ok(names.collect())
+    }
+
     /// The flow, which lives as long as the program.
     pub(in super::super) fn flow(&self) -> Result<Option<&'static Flow>, SpecError> {
         static FLOWS: Mutex<Vec<(Source, &'static Flow)>> = Mutex::new(Vec::new());
