@@ -7,7 +7,7 @@ mod encrypted;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -182,15 +182,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.thresholds.check_of_load(&steps)?;
     let bound = arguments.cpus.as_ref().map(|CpuList(cpus)| cpus.clone());
     let plan = plan(&assignment, bound.unwrap_or_default())?;
-    let csv = assignment
-        .clients_csv
-        .as_ref()
-        .map(|path| {
-            Draft::named(path)
-                .map(|file| (path, file))
-                .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
-        })
-        .transpose()?;
+    let csv = assignment.clients_csv.as_deref().map(rows).transpose()?;
     let exports = arguments.exports.open()?;
     let stop = Stop::install().context("cannot handle signals")?;
     if arguments.debug {
@@ -259,6 +251,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     })
 }
 
+/// The file for rows of clients, with its name.
+fn rows(path: &Path) -> Result<(&Path, Draft), Usage> {
+    Draft::named(path)
+        .map(|file| (path, file))
+        .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
+}
+
 /// Why a load has no result, if no reply was correct.
 fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
     let targets = targets(plan);
@@ -272,6 +271,17 @@ fn nothing_correct(load: &Load, plan: &Plan) -> Option<String> {
             spoken => by_kind(&load.errors) + spoken,
         };
         return Some(format!("{targets} served no client{why}"));
+    }
+    if let Some(sessions) = load
+        .sessions
+        .as_ref()
+        .filter(|all| all.completed == 0 && all.failed > 0)
+    {
+        let failed = format::whole(sessions.failed as f64);
+        return Some(format!(
+            "no session was complete; {failed} failed{} (--debug shows a session step by step)",
+            by_kind(&load.unexpected)
+        ));
     }
     (load.verified == 0).then(|| {
         let spoken = encrypted::spoken_instead(plan, load);

@@ -131,7 +131,7 @@ fn so_far(seen: &RatiosSoFar) -> String {
     let servers = seen.servers.iter();
     let rates: Vec<String> = servers
         .filter_map(|server| {
-            let ratio = format::ratio(&Quantity::of_ratio(server.ratio?));
+            let ratio = Quantity::of_ratio(server.ratio?).as_ratio();
             Some(format!("{} {ratio}", server.name))
         })
         .collect();

@@ -156,10 +156,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         process::lower_descriptor_limit(most).context("cannot lower the descriptor limit")?;
     }
     let worker_layout = model.worker_layout;
-    let workers = arguments
-        .workers
-        .map(|workers| workers as usize)
-        .unwrap_or_else(|| worker_layout.members(process::usable_cpus().len()));
+    let workers = arguments.workers.map_or_else(
+        || worker_layout.members(process::usable_cpus().len()),
+        |workers| workers as usize,
+    );
     let listeners = listen(arguments, worker_layout.listeners(workers), tuning.accept)?;
     let listeners = LISTENERS.get_or_init(|| listeners);
     let stop = Stop::install().context("cannot handle signals")?;

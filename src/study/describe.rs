@@ -126,10 +126,8 @@ impl Part {
                 .iter()
                 .map(|server| match &server.kind {
                     ServerKind::Own { model, options } => {
-                        let command = std::iter::once(model.clone())
-                            .chain(options.words())
-                            .collect::<Vec<_>>()
-                            .join(" ");
+                        let words = std::iter::once(model.clone()).chain(options.words());
+                        let command = words.collect::<Vec<_>>().join(" ");
                         if command == server.info.name {
                             command
                         } else {

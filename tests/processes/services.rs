@@ -508,3 +508,74 @@ fn web_servers_are_compared() {
     }
     marked.assert_all_ended();
 }
+
+/// Users log in to an application that no load tool wrote: each has its own cookies and tokens, and the server's log has
+/// every step.
+#[test]
+fn users_log_in_to_django() {
+    const SESSIONS: usize = 1000;
+    let django = web(
+        "django",
+        "command -v gunicorn && /usr/bin/python3 -c 'import django'",
+    );
+    if !django.can_be_tried() {
+        return;
+    }
+    let (running, directory) = tries::once(|| {
+        let directory = tempfile::tempdir().expect("a directory");
+        Running::start(&django, directory.path()).map(|running| (running, directory))
+    });
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/services");
+    let mut command = Command::new(THRONG);
+    command.arg("load").arg(examples.join("admin.hurl"));
+    command.arg("--data-file").arg(examples.join("users.csv"));
+    command.arg("--variable");
+    command.arg(format!("host=http://127.0.0.1:{}", running.place));
+    let requests = SESSIONS.to_string();
+    command.args([
+        "--clients",
+        "20",
+        "--first-reply-timeout",
+        "60s",
+        "--json",
+        "-n",
+        &requests,
+    ]);
+    command.args(["--fail-if", "home:errors > 0"]);
+    let output = assert_cmd::Command::from_std(command)
+        .timeout(LIMIT)
+        .output()
+        .expect("it can be started");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    let load: record::Load = serde_json::from_slice(&output.stdout).expect("a result");
+    let sessions = load.sessions.expect("sessions");
+    assert_eq!(
+        (sessions.completed, sessions.failed),
+        (SESSIONS as u64, 0),
+        "{printed}"
+    );
+    let steps: Vec<(&str, u64)> = sessions
+        .steps
+        .iter()
+        .map(|step| (step.name.as_str(), step.replies))
+        .collect();
+    let all = SESSIONS as u64;
+    assert_eq!(
+        steps,
+        ["form", "login", "home", "logout"].map(|name| (name, all))
+    );
+    running.stop();
+    let log = fs::read_to_string(directory.path().join("access.log")).expect("it keeps a log");
+    for (request, status) in [
+        ("GET /admin/login/", 200),
+        ("POST /admin/login/?next=/admin/", 302),
+        ("GET /admin/", 200),
+        ("GET /admin/logout/", 200),
+    ] {
+        let line = format!("\"{request} HTTP/1.1\" {status} ");
+        let count = log.lines().filter(|text| text.contains(&line)).count();
+        assert_eq!(count, SESSIONS, "{line}");
+    }
+    assert_eq!(log.lines().count(), 4 * SESSIONS);
+}

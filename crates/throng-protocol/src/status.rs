@@ -101,7 +101,7 @@ pub struct ReplyCounts {
     pub statuses: BTreeMap<u16, u64>,
     /// How many of these were unexpected, by status.
     pub unexpected: BTreeMap<u16, u64>,
-    /// Replies that were not what their step of a flow requires, by what is said of them.
+    /// Replies that were not what their step of a flow requires, by message.
     pub failed: BTreeMap<&'static str, u64>,
     /// Replies that rejected the request, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
@@ -195,7 +195,7 @@ struct Others {
     unexpected: Vec<(u16, u64)>,
     /// Sizes with their counts, not yet passed on.
     sizes: Vec<(u64, u64)>,
-    /// Replies that were not what their step requires, by what is said of them.
+    /// Replies that were not what their step requires, by message.
     failed: Vec<(&'static str, u64)>,
     redirect: Option<Box<str>>,
 }

@@ -1,7 +1,5 @@
 //! Numbers and lists for readers. An absent value is "–", never 0.
 
-use crate::metrics::Quantity;
-
 /// Replaces a value that was not measured.
 pub const ABSENT: &str = "–";
 
@@ -133,29 +131,6 @@ pub fn hundredths(value: f64) -> String {
         format!("{value:.2}")
     } else {
         whole(value)
-    }
-}
-
-/// "1.52 (1.47–1.58)".
-pub fn ratio(ratio: &Quantity) -> String {
-    let (low, high) = (
-        ratio.low.unwrap_or(ratio.value),
-        ratio.high.unwrap_or(ratio.value),
-    );
-    // Enough to distinguish the ends of a narrow interval from 1.
-    let decimals = match ratio.value {
-        ..0.01 => 4,
-        ..0.1 => 3,
-        ..2.0 if high - low < 0.01 => 4,
-        ..2.0 if high - low < 0.1 => 3,
-        ..10.0 => 2,
-        ..100.0 => 1,
-        _ => 0,
-    };
-    let value = format!("{:.decimals$}", ratio.value);
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!("{value} ({low:.decimals$}–{high:.decimals$})"),
-        _ => value,
     }
 }
 

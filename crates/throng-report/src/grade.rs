@@ -14,7 +14,7 @@ use throng_record::findings::replies::{NOT_LEVEL, UNSTEADY};
 use throng_record::findings::run::{
     CONTROL_DIFFERS, FAILED_TRIALS, FEW_ROUNDS, INVALID_TRIALS, NOISE, NOTHING_MEASURED, WARMING_UP,
 };
-use throng_record::format::{counted, list, ratio};
+use throng_record::format::{counted, list};
 use throng_record::{Finding, Purpose, Run, Severity, Trial, counting, set_aside};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::steadiness::shared_trend;
@@ -235,7 +235,7 @@ fn control(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
         "the control differs: {server} with {}, measured twice, has a {} ratio of {}",
         counted(clients, "client"),
         off.what,
-        ratio(&off.ratio)
+        off.ratio.as_ratio()
     );
     Some(if nearest > CONTROL_UNUSABLE {
         CONTROL_DIFFERS.unusable(text)

@@ -349,9 +349,7 @@ pub fn markdown_for(document: &Document, path: Option<&Path>) -> anyhow::Result<
     let stem = path.and_then(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
     let (text, pictures) = markdown::elsewhere(document, stem.as_deref());
     for (name, figure) in pictures {
-        let file = path
-            .map(|path| path.with_file_name(&name))
-            .unwrap_or_else(|| PathBuf::from(&name));
+        let file = path.map_or_else(|| PathBuf::from(&name), |path| path.with_file_name(&name));
         write(&file, render::still::svg(&figure).as_bytes())?;
     }
     Ok(text)

@@ -76,7 +76,7 @@ fn name(server: &ServerSoFar, most: usize) -> String {
 /// The rate relative to that of the reference: "0.940 (0.929–0.951)".
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
     match &server.ratio {
-        Some(ratio) => format::ratio(&Quantity::of_ratio(*ratio)),
+        Some(ratio) => Quantity::of_ratio(*ratio).as_ratio(),
         None if server.name == reference => "reference".to_owned(),
         None => format::ABSENT.to_owned(),
     }

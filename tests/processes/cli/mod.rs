@@ -18,6 +18,7 @@ mod many_clients;
 mod messages;
 mod requests;
 mod scale;
+mod sessions;
 mod terminal;
 mod uploads;
 mod usage;

@@ -275,13 +275,9 @@ impl Launch<'_> {
         let command = self.command(&self.info.command);
         let (mut process, first) = self.spawn(command, OutputCapture::Both, before)?;
         let deadline = Instant::now() + self.limit;
-        let places = self
-            .state
-            .place
-            .borrow()
-            .as_ref()
-            .map(Place::endpoints)
-            .unwrap_or_default();
+        let place = self.state.place.borrow();
+        let places = place.as_ref().map(Place::endpoints).unwrap_or_default();
+        drop(place);
         let allow_remote = self.info.allows_remote();
         let mut unreachable = None;
         let mut found = None;

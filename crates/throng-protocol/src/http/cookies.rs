@@ -90,6 +90,19 @@ fn ends(attribute: &[u8]) -> bool {
         && numbers.any(|number| number.len() == 4 && number < "2000")
 }
 
+/// The value of a cookie that a head sets.
+pub(super) fn set_value<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let set = lines(head)
+        .skip(1)
+        .filter_map(|line| field(line, "set-cookie"));
+    set.filter_map(|cookie| {
+        let pair = cookie.split(|byte| *byte == b';').next()?;
+        let equals = memchr::memchr(b'=', pair)?;
+        (pair[..equals].trim_ascii() == name).then(|| pair[equals + 1..].trim_ascii())
+    })
+    .last()
+}
+
 /// The lines of a head. A header may be folded over several (RFC 9112, section 5.2).
 pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.chunk_by(|byte, next| *byte != b'\n' || matches!(next, b' ' | b'\t'))

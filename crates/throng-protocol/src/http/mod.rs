@@ -88,10 +88,14 @@ impl Dialogue for Http {
 /// The requests of a load, after the name of their protocol; `method` is empty if all have the same.
 fn described(protocol: &str, settings: &Settings, method: fn(&HttpRequest) -> &str) -> String {
     if let Some(flow) = settings.flow {
-        let names: Vec<&str> = flow.steps.iter().map(|step| step.name.as_str()).collect();
-        let (named, more) = names.split_at(names.len().min(MOST_NAMED));
-        let more = if more.is_empty() { "" } else { ", ..." };
-        return format!("{protocol} sessions of {}{more}", named.join(", "));
+        let steps = flow.steps.iter().take(MOST_NAMED);
+        let first: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
+        let more = if flow.steps.len() > MOST_NAMED {
+            ", ..."
+        } else {
+            ""
+        };
+        return format!("{protocol} sessions of {}{more}", first.join(", "));
     }
     let in_words = |request: &HttpRequest| {
         let words = [method(request), request.path()];

@@ -66,14 +66,13 @@ impl Encoding {
         let percent = ([b'%', high, low, 0, 0, 0], 3);
         let plain = ([byte, 0, 0, 0, 0, 0], 1);
         match self {
-            Self::Plain => plain,
             Self::Path if byte.is_ascii_graphic() && byte != b'#' => plain,
             Self::Form if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => plain,
             Self::Path | Self::Form => percent,
             Self::Header if byte.is_ascii_control() => ([0; 6], 0),
             Self::Json if matches!(byte, b'"' | b'\\') => ([b'\\', byte, 0, 0, 0, 0], 2),
             Self::Json if byte.is_ascii_control() => ([b'\\', b'u', b'0', b'0', high, low], 6),
-            Self::Header | Self::Json => plain,
+            Self::Plain | Self::Header | Self::Json => plain,
         }
     }
 

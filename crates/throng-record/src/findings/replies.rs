@@ -158,7 +158,11 @@ fn unexpected_status(seen: &Observed<'_>) -> Option<Evidence> {
     (count > 0).then(|| {
         let text = of_replies(load, count, load.unexpected_in_words(), &load.unexpected);
         let share = count as f64 / load.replies().max(1) as f64;
-        Evidence::from(text).severe(Severity::Invalid, share > UNEXPECTED)
+        let evidence = Evidence::from(text).severe(Severity::Invalid, share > UNEXPECTED);
+        match load.sessions {
+            Some(_) => evidence.remedy("`throng load --debug` shows a session step by step"),
+            None => evidence,
+        }
     })
 }
 
@@ -199,6 +203,9 @@ fn unbalanced(seen: &Observed<'_>) -> Option<Evidence> {
 }
 
 fn redirected(seen: &Observed<'_>) -> Option<Evidence> {
+    if seen.load.sessions.is_some() {
+        return None; // a step says which statuses it expects
+    }
     let place = seen.load.redirect.as_deref()?;
     let (count, all) = (seen.load.redirects(), seen.load.replies());
     let to = match place {

@@ -107,6 +107,29 @@ impl Quantity {
         }
     }
 
+    /// As a ratio: "1.52 (1.47–1.58)".
+    pub fn as_ratio(&self) -> String {
+        let (low, high) = (
+            self.low.unwrap_or(self.value),
+            self.high.unwrap_or(self.value),
+        );
+        // Enough to distinguish the ends of a narrow interval from 1.
+        let decimals = match self.value {
+            ..0.01 => 4,
+            ..0.1 => 3,
+            ..2.0 if high - low < 0.01 => 4,
+            ..2.0 if high - low < 0.1 => 3,
+            ..10.0 => 2,
+            ..100.0 => 1,
+            _ => 0,
+        };
+        let value = format!("{:.decimals$}", self.value);
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => format!("{value} ({low:.decimals$}–{high:.decimals$})"),
+            _ => value,
+        }
+    }
+
     /// Multiplied by a factor.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {

@@ -7,7 +7,7 @@ use crate::warm_up;
 use throng_record::delayed_ack;
 use throng_record::findings::connections::DELAYED_ACK;
 use throng_record::findings::cpu::{CPU_QUOTA, MEMORY_HIGH};
-use throng_record::format::{capitalized, counted, list, number, ratio, whole};
+use throng_record::format::{capitalized, counted, list, number, whole};
 
 /// The sentences about rows with `clients` clients.
 pub(super) fn held_back(summary: &Summary, clients: u32) -> Vec<String> {
@@ -123,7 +123,7 @@ pub(super) fn control(checks: &Checks) -> Option<String> {
         return Some(format!(
             "Control ({server} measured twice): significant difference, {} ratio {}.",
             off.what,
-            ratio(&off.ratio)
+            off.ratio.as_ratio()
         ));
     }
     let ratios: Vec<String> = [
@@ -132,7 +132,7 @@ pub(super) fn control(checks: &Checks) -> Option<String> {
     ]
     .iter()
     .filter_map(|(found, what)| Some((found.as_ref().filter(|ratio| ratio.low.is_some())?, what)))
-    .map(|(found, what)| format!("{what} ratio {}", ratio(found)))
+    .map(|(found, what)| format!("{what} ratio {}", found.as_ratio()))
     .collect();
     (!ratios.is_empty()).then(|| {
         format!(

@@ -8,7 +8,7 @@ use crate::comparison::{Pair, PairMetric};
 use crate::limit::{Limits, ServerLimit};
 use crate::study::claims::{ClaimVerdict, JudgedClaim};
 use throng_record::TriedValue;
-use throng_record::format::{counted, ratio};
+use throng_record::format::counted;
 use throng_record::metrics::{Metric, Quantity};
 use throng_stats::{MARGIN, Verdict};
 
@@ -144,7 +144,7 @@ impl Seen {
 
     /// "0.97 (0.95–0.99), slower".
     pub fn text(&self) -> String {
-        let times = self.ratio.as_ref().map(ratio);
+        let times = self.ratio.as_ref().map(Quantity::as_ratio);
         let words = times.into_iter().chain([self.word.clone()]);
         words.collect::<Vec<_>>().join(", ")
     }

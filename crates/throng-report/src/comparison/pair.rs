@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::size::{Size, inverse, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
-use throng_record::format::{self, ABSENT, or_absent};
+use throng_record::format::{ABSENT, or_absent};
 use throng_record::metrics::{
     Absence, Better, ConditionResult, METRICS, Metric, Quantity, compared,
 };
@@ -408,7 +408,7 @@ impl PairMetric {
         let ratio = self
             .ratio
             .as_ref()
-            .map_or_else(|| ABSENT.to_owned(), format::ratio);
+            .map_or_else(|| ABSENT.to_owned(), Quantity::as_ratio);
         [value(self.reference), value(self.value), ratio, self.size()]
     }
 
@@ -438,7 +438,7 @@ impl Pair {
         let judged = by.iter().find_map(|name| self.by(name).filter(known));
         let judged = judged.and_then(|judged| Some((judged, judged.ratio_of_rates()?)));
         let (missed, seen) = if let Some((judged, ratio)) = judged {
-            let times = format::ratio(&ratio);
+            let times = ratio.as_ratio();
             let seen = format!(
                 "{times} times the {} of {}",
                 of_rate(judged),

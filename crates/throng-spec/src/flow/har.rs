@@ -119,7 +119,7 @@ fn step(request: &Request, path: &str, context: &Context<'_>) -> Result<FlowStep
         format!("/{path}")
     };
     let is_own = |header: &&Header| {
-        !header.name.starts_with(':')
+        !matches!(header.name.as_bytes(), [b':', ..])
             && !LEFT_OUT
                 .iter()
                 .any(|left_out| header.name.eq_ignore_ascii_case(left_out))

@@ -4,6 +4,7 @@
 //! conditions. All its requests go to one server. Whatever a load cannot do is an error with its place, and is never
 //! ignored.
 
+mod cursor;
 mod har;
 mod hurl;
 mod of_load;

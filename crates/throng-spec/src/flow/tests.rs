@@ -146,128 +146,135 @@ fn a_file_of_hurl_becomes_steps() {
     assert_eq!(shown(&root.path), "/");
 }
 
+/// Text, and the place and part of its error.
+const REFUSED: &[(&str, usize, usize, &str)] = &[
+    ("", 1, 1, "the file has no steps"),
+    ("get http://h/", 1, 1, "begins with a method"),
+    ("GET /path", 1, 5, "begins with http://"),
+    ("GET http://h/ x", 1, 15, "nothing may follow the URL"),
+    (
+        "GET http://h/\nGET http://g/",
+        2,
+        5,
+        "goes to http://g, the first one to http://h",
+    ),
+    (
+        "GET http://h/{{id}}",
+        1,
+        14,
+        "no earlier step captures `id`",
+    ),
+    ("GET http://h/{{id", 1, 14, "a variable ends with"),
+    ("GET http://h/{{getEnv \"A\"}}", 1, 14, "is not supported"),
+    ("GET http://h/\nA b", 2, 1, "expected `name: value`"),
+    ("GET http://h/\nA b: c", 2, 1, "`A b` is not a name"),
+    (
+        "GET http://h/\n[Multipart]\nfile: file,a.txt;",
+        2,
+        1,
+        "[Multipart] is not supported",
+    ),
+    ("GET http://h/\n[BasicAuth]\na: b", 2, 1, "Authorization"),
+    (
+        "GET http://h/\n[Options]\nretry: 3",
+        3,
+        1,
+        "the option `retry` is not supported",
+    ),
+    (
+        "GET http://h/\n[Options]\ndelay: soon",
+        3,
+        8,
+        "a delay is a number",
+    ),
+    (
+        "GET http://h/\n[Captures]\na: body",
+        2,
+        1,
+        "after the line `HTTP`",
+    ),
+    ("POST http://h/\n{\"a\": }", 2, 7, "the JSON is wrong"),
+    ("POST http://h/\n{\"a\": 1", 2, 1, "the JSON has no end"),
+    ("POST http://h/\n```\nabc", 2, 1, "no closing line"),
+    (
+        "POST http://h/\n```graphql\n```",
+        2,
+        4,
+        "`graphql` is not supported",
+    ),
+    ("POST http://h/\n<a/>", 2, 1, "XML is not supported"),
+    ("POST http://h/\nfile,b.txt;", 2, 6, "cannot read b.txt"),
+    ("GET http://h/\nHTTP 99", 2, 6, "`99` is not a status"),
+];
+
+/// The same for what follows a request and its status.
+const REFUSED_OF_REPLIES: &[(&str, usize, usize, &str)] = &[
+    (
+        "[Captures]\na: xpath \"//a\"",
+        4,
+        4,
+        "the query `xpath` is not supported",
+    ),
+    (
+        "[Captures]\na: body toInt",
+        4,
+        9,
+        "the filter `toInt` is not supported",
+    ),
+    (
+        "[Captures]\na: jsonpath \"$.[\"",
+        4,
+        1,
+        "the JSONPath is wrong",
+    ),
+    (
+        "[Captures]\na: regex /a(/",
+        4,
+        10,
+        "the regular expression is wrong",
+    ),
+    ("[Captures]\na: regex /a/", 4, 10, "has no group"),
+    (
+        "[Asserts]\nbody isInteger",
+        4,
+        6,
+        "`isInteger` is not supported",
+    ),
+    ("[Asserts]\nstatus < x", 4, 10, "`x` is not a number"),
+    ("[Asserts]\nbody == abc", 4, 9, "write a text in quotes"),
+    ("[Asserts]\nbody == \"abc", 4, 9, "no closing quote"),
+    ("[Asserts]\nduration > 5", 4, 10, "duration < N"),
+    (
+        "[Asserts]\ncertificate \"Subject\" == \"a\"",
+        4,
+        1,
+        "`certificate`",
+    ),
+    ("{\"a\": 1}", 3, 1, "a whole body as a condition"),
+];
+
 #[test]
 fn what_is_not_supported_is_named_with_its_place() {
-    let get = "GET http://h/\n";
-    let reply = |lines: &str| format!("{get}HTTP 200\n{lines}");
-    for (text, line, column, why) in [
-        ("", 1, 1, "the file has no steps"),
-        ("get http://h/", 1, 1, "begins with a method"),
-        ("GET /path", 1, 5, "begins with http://"),
-        ("GET http://h/ x", 1, 15, "nothing may follow the URL"),
+    let plain = REFUSED
+        .iter()
+        .map(|(text, line, column, why)| ((*text).to_owned(), line, column, why));
+    let replies = REFUSED_OF_REPLIES.iter().map(|(text, line, column, why)| {
         (
-            "GET http://h/\nGET http://g/",
-            2,
-            5,
-            "goes to http://g, the first one to http://h",
-        ),
-        (
-            "GET http://h/{{id}}",
-            1,
-            14,
-            "no earlier step captures `id`",
-        ),
-        ("GET http://h/{{id", 1, 14, "a variable ends with"),
-        ("GET http://h/{{getEnv \"A\"}}", 1, 14, "is not supported"),
-        ("GET http://h/\nA b", 2, 1, "expected `name: value`"),
-        ("GET http://h/\nA b: c", 2, 1, "`A b` is not a name"),
-        (
-            "GET http://h/\n[Multipart]\nfile: file,a.txt;",
-            2,
-            1,
-            "[Multipart] is not supported",
-        ),
-        ("GET http://h/\n[BasicAuth]\na: b", 2, 1, "Authorization"),
-        (
-            "GET http://h/\n[Options]\nretry: 3",
-            3,
-            1,
-            "the option `retry` is not supported",
-        ),
-        (
-            "GET http://h/\n[Options]\ndelay: soon",
-            3,
-            8,
-            "a delay is a number",
-        ),
-        (
-            "GET http://h/\n[Captures]\na: body",
-            2,
-            1,
-            "after the line `HTTP`",
-        ),
-        ("POST http://h/\n{\"a\": }", 2, 7, "the JSON is wrong"),
-        ("POST http://h/\n{\"a\": 1", 2, 1, "the JSON has no end"),
-        ("POST http://h/\n```\nabc", 2, 1, "no closing line"),
-        (
-            "POST http://h/\n```graphql\n```",
-            2,
-            4,
-            "`graphql` is not supported",
-        ),
-        ("POST http://h/\n<a/>", 2, 1, "XML is not supported"),
-        ("POST http://h/\nfile,b.txt;", 2, 6, "cannot read b.txt"),
-        (
-            &reply("[Captures]\na: xpath \"//a\""),
-            4,
-            4,
-            "the query `xpath` is not supported",
-        ),
-        (
-            &reply("[Captures]\na: body toInt"),
-            4,
-            9,
-            "the filter `toInt` is not supported",
-        ),
-        (
-            &reply("[Captures]\na: jsonpath \"$.[\""),
-            4,
-            1,
-            "the JSONPath is wrong",
-        ),
-        (
-            &reply("[Captures]\na: regex /a(/"),
-            4,
-            10,
-            "the regular expression is wrong",
-        ),
-        (&reply("[Captures]\na: regex /a/"), 4, 10, "has no group"),
-        (
-            &reply("[Asserts]\nbody isInteger"),
-            4,
-            6,
-            "`isInteger` is not supported",
-        ),
-        (
-            &reply("[Asserts]\nstatus < x"),
-            4,
-            10,
-            "`x` is not a number",
-        ),
-        (
-            &reply("[Asserts]\nbody == abc"),
-            4,
-            9,
-            "write a text in quotes",
-        ),
-        (&reply("[Asserts]\nbody == \"abc"), 4, 9, "no closing quote"),
-        (&reply("[Asserts]\nduration > 5"), 4, 10, "duration < N"),
-        (
-            &reply("[Asserts]\ncertificate \"Subject\" == \"a\""),
-            4,
-            1,
-            "`certificate`",
-        ),
-        (&reply("{\"a\": 1}"), 3, 1, "a whole body as a condition"),
-        ("GET http://h/\nHTTP 99", 2, 6, "`99` is not a status"),
-    ] {
-        let Err(wrong) = hurl(text) else {
+            format!("GET http://h/\nHTTP 200\n{text}"),
+            line,
+            column,
+            why,
+        )
+    });
+    for (text, line, column, why) in plain.chain(replies) {
+        let Err(wrong) = hurl(&text) else {
             panic!("accepted: {text}");
         };
         assert!(wrong.why.contains(why), "{text}\n{wrong:?}");
-        assert_eq!(wrong.line, line, "{text}\n{wrong:?}");
-        if column > 1 {
-            assert_eq!(wrong.column, column, "{text}\n{wrong:?}");
+        assert_eq!(wrong.line, *line, "{text}\n{wrong:?}");
+        // Of the others, the place is that of a library.
+        if *column > 1 {
+            assert_eq!(wrong.column, *column, "{text}\n{wrong:?}");
         }
     }
 }

@@ -91,7 +91,7 @@ pub struct Capture {
     pub name: String,
     /// Where it is.
     pub query: Query,
-    /// What is said if it is not there.
+    /// The message if it is not there.
     pub failure: &'static str,
 }
 
@@ -104,7 +104,7 @@ pub struct Assert {
     pub predicate: Predicate,
     /// Whether it must not be that.
     pub is_negated: bool,
-    /// What is said if it is not so.
+    /// The message if it is not so.
     pub failure: &'static str,
 }
 

@@ -8,10 +8,9 @@ use regex_automata::util::syntax;
 use serde_json::Value as Json;
 use serde_json_path::JsonPath;
 
-use super::super::cookies::{field, lines};
+use super::super::cookies::{field, lines, set_value};
 use super::super::template::Known;
 use super::Part;
-use super::session::cookie;
 
 /// Where a value is in a reply.
 #[derive(Debug)]
@@ -139,7 +138,7 @@ impl Query {
                 let mut values = lines(seen.head).filter_map(|line| field(line, name));
                 values.next().map(text)
             }
-            Self::Cookie(name) => cookie(seen.head, name.as_bytes()).map(text),
+            Self::Cookie(name) => set_value(seen.head, name.as_bytes()).map(text),
             Self::Body => Some(text(seen.body)),
             Self::JsonPath(path) => {
                 let nodes = path.query(seen.json()?).all();

@@ -2,7 +2,6 @@
 
 use super::super::super::mix::scrambled;
 use super::super::super::status::ReplyTotals;
-use super::super::cookies::{field, lines};
 use super::super::template::Known;
 use super::query::Seen;
 use super::{Flow, Initial, MOST_BODY, MOST_CAPTURED, StepDone};
@@ -24,9 +23,11 @@ pub(in super::super) struct FlowSession {
     done: StepDone,
 }
 
-/// What is said of a body that is too long to be read.
+/// Maximum characters of a value in words.
+const MOST_SHOWN: usize = 100;
+/// The message for a body that is too long to be read.
 pub(super) const TOO_LONG: &str = "the body exceeds 64 KiB, the most that a step reads";
-/// What is said of values that are too long to be kept.
+/// The message for values that are too long to be kept.
 pub(super) const TOO_MUCH: &str = "the captured values exceed 4 KiB";
 
 impl FlowSession {
@@ -131,12 +132,12 @@ impl FlowSession {
             let value = assert.query.find(&seen);
             let is_so = assert.predicate.holds(value.as_ref(), &self.known) != assert.is_negated;
             let word = if is_so { "asserted" } else { "failed" };
-            let found = value.map_or_else(|| "nothing".to_owned(), super::Value::into_text);
+            let found = value.map_or_else(|| "nothing".to_owned(), shortened);
             words.push(format!("{word}: {} (found: {found})", assert.failure));
         }
         for capture in &step.captures {
             words.push(match capture.query.find(&seen) {
-                Some(value) => format!("captured: {} = {}", capture.name, value.into_text()),
+                Some(value) => format!("captured: {} = {}", capture.name, shortened(value)),
                 None => format!("failed: {}", capture.failure),
             });
         }
@@ -173,15 +174,11 @@ impl FlowSession {
     }
 }
 
-/// The value of a cookie that a head sets.
-pub(super) fn cookie<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let set = lines(head)
-        .skip(1)
-        .filter_map(|line| field(line, "set-cookie"));
-    set.filter_map(|cookie| {
-        let pair = cookie.split(|byte| *byte == b';').next()?;
-        let equals = memchr::memchr(b'=', pair)?;
-        (pair[..equals].trim_ascii() == name).then(|| pair[equals + 1..].trim_ascii())
-    })
-    .last()
+/// A value as text that fits in a line.
+fn shortened(value: super::Value) -> String {
+    let text = value.into_text();
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
+        None => text,
+    }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::super::super::{Dialogue, Requesters, Settings};
+use super::super::super::{Dialogue, ReplyCounts, Requesters, Settings};
 use super::super::Http;
 use super::*;
 
@@ -142,9 +142,9 @@ fn each_client_uses_what_it_was_given() {
             );
         }
     }
-    let mut counts = Default::default();
+    let mut counts = ReplyCounts::default();
     all.counts(&mut counts);
-    assert_eq!(counts.failed, Default::default());
+    assert!(counts.failed.is_empty());
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_step_that_fails_ends_its_session() {
     assert!(sent(&mut *one, 0).starts_with("GET /me"));
     one.drop_requests(0);
     assert!(sent(&mut *one, 0).starts_with("POST /login"));
-    let mut counts = Default::default();
+    let mut counts = ReplyCounts::default();
     one.counts(&mut counts);
     let expected = [
         ("login: no token", 2),
@@ -240,5 +240,43 @@ fn predicates_as_written() {
         let value = query.find(&seen);
         let holds = predicate.holds(value.as_ref(), &[]);
         assert_eq!(holds, expected, "{query:?} {predicate:?}: {value:?}");
+    }
+}
+
+/// What one client was given is never sent by another, in whatever order thousands of them go on.
+#[test]
+fn nothing_is_mixed_between_clients() {
+    const CLIENTS: usize = 10_000;
+    let mut all = clients(login(), CLIENTS as u64);
+    let mut random = 7_u64;
+    // What each client was given last: its token and its cookie.
+    let mut given: Vec<Option<u64>> = vec![None; CLIENTS];
+    let mut number = 0_u64;
+    for _ in 0..6 * CLIENTS {
+        random = super::super::super::mix::scrambled(random);
+        let client = (random % CLIENTS as u64) as usize;
+        let request = sent(&mut *all, client);
+        number += 1;
+        let answer = match given[client].take() {
+            None => {
+                assert!(request.starts_with("POST /login"), "{request}");
+                assert!(!request.contains("Cookie"), "{request}");
+                given[client] = Some(number);
+                let head = format!("200 OK\r\nSet-Cookie: sid=s{number}\r\n");
+                reply(&head, &format!("{{\"token\": \"t{number}\"}}"))
+            }
+            Some(given) => {
+                assert!(
+                    request.starts_with(&format!("GET /me?t=t{given} ")),
+                    "{request}"
+                );
+                assert!(
+                    request.contains(&format!("Cookie: sid=s{given}\r\n")),
+                    "{request}"
+                );
+                reply("200 OK\r\n", "{}")
+            }
+        };
+        all.receive(client, &answer).unwrap();
     }
 }
