@@ -370,7 +370,7 @@ impl Reader {
         let host = self.address(&[String::new(), "http://".to_owned()]);
         let host = host.trim_end_matches('/');
         let steps = format!(
-            "# login\nPOST {host}/login\n{{\"name\": \"{{{{name}}}}\"}}\nHTTP 200\n\n# order\nGET {host}/order\nHTTP 200\n"
+            "# login\nGET {host}/login?name={{{{name}}}}\nHTTP 200\n\n# order\nGET {host}/order\nHTTP 200\n"
         );
         let visit = format!(
             "{{\"log\": {{\"entries\": [{{\"request\": {{\"method\": \"GET\", \"url\": \"{host}/\", \"headers\": []}}}}]}}}}"

@@ -812,7 +812,7 @@ fn as_example(parts: &[Part]) -> String {
     parts.iter().map(text).collect()
 }
 
-/// What is said of a step whose reply is not as it must be. It lives as long as the flow.
+/// The message for a step whose reply is not as it must be. It lives as long as the flow.
 fn said(step: &str, condition: &str) -> &'static str {
     format!("{step}: {condition}").leak()
 }
