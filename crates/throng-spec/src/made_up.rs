@@ -5,8 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::{
-    ClientThreads, Close, Data, Engine, LoadSpec, Network, Paths, Payload, RateRange, RequestFile,
-    Sizes, Spacing, Think, TlsSpec, weighted_path,
+    ClientThreads, Close, Data, Engine, LoadSpec, Network, Order, Paths, Payload, RateRange,
+    RequestFile, Sizes, Spacing, Think, TlsSpec, weighted_path,
 };
 
 /// A valid load, generated from a seed.
@@ -47,11 +47,28 @@ pub fn made_up(seed: u64) -> LoadSpec {
         load.probe_clients = Some(random.u32(1..100));
         load.probe_rate = per_s(random);
     }
+    if load.has_flow() {
+        // One request after the other.
+        let usual = LoadSpec::default();
+        (load.pipeline, load.probe_clients, load.probe_rate) = (1, None, usual.probe_rate);
+    }
     load.checked().expect("such a load can be")
 }
 
 fn say(load: &mut LoadSpec, random: &mut Rng) {
-    match random.u8(..4) {
+    match random.u8(..5) {
+        4 => {
+            load.protocol = Some("http".to_owned());
+            load.request_file = Some(RequestFile::new("some/flow.hurl"));
+            load.variable = vec!["a=b c=\"d\"".to_owned(); random.usize(..3)];
+            load.recorded_delays = random.bool();
+            if random.bool() {
+                load.data_file = Some("some/rows.csv".into());
+                load.data_order = random
+                    .choice(Order::NAMED)
+                    .map_or(Order::InTurn, |(_, order)| order);
+            }
+        }
         0 => {
             let count = random.usize(1..20);
             let bytes = (0..count).map(|_| random.u8(..)).collect();

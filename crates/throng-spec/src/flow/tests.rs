@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use proptest::prelude::*;
 use throng_protocol::{Initial, Part};
 
 use super::*;
@@ -363,5 +364,47 @@ fn a_recording_becomes_steps_of_its_first_server() {
     for (text, why) in [("{}", "missing field `log`"), ("[", "EOF")] {
         let wrong = read_as(Format::Har, text, None).err().unwrap();
         assert!(wrong.why.contains(why), "{wrong:?}");
+    }
+}
+
+proptest! {
+    /// Whatever is cut, doubled or put into a file, it is read or refused with a place in it.
+    #[test]
+    fn no_file_breaks_a_reader(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..40, 0_u8..4, any::<prop::sample::Index>()), 1..6),
+    ) {
+        const PIECES: [&str; 24] = [
+            "{{", "}}", "{", "}", "\"", "`", "```", "\\", "\\u{", "#", "[", "]", "/", "\n", "HTTP", "ä", "€", ":", "GET ", "file,",
+            "[Asserts]\n", "jsonpath \"$", "regex /", "not ",
+        ];
+        for original in [LOGIN, "name,age\n\"a\",1\nb,2\n", "{\"a\": 1}\n{\"a\": \"ä\"}\n"] {
+            let mut letters: Vec<char> = original.chars().collect();
+            for (at, count, kind, piece) in &changes {
+                let at = at.index(letters.len() + 1);
+                let end = (at + count).min(letters.len());
+                match kind {
+                    0 => drop(letters.drain(at..end)),
+                    1 => {
+                        let copy = letters[at..end].to_vec();
+                        letters.splice(at..at, copy);
+                    }
+                    _ => drop(letters.splice(at..at, piece.get(&PIECES).chars())),
+                }
+            }
+            let text: String = letters.into_iter().collect();
+            let rows = Rows::read(Path::new("a.csv"), "name,age\nann,30\n").unwrap();
+            let lines = text.lines().count().max(1);
+            for wrong in [
+                read_as(Format::Hurl, &text, Some(&rows)).err(),
+                Rows::read(Path::new("a.csv"), &text).err(),
+                Rows::read(Path::new("a.jsonl"), &text).err(),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                prop_assert!(wrong.line >= 1 && wrong.line <= lines + 1, "{wrong:?} of {lines}\n{text}");
+                prop_assert!(wrong.column >= 1);
+            }
+        }
     }
 }
