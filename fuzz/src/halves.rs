@@ -410,7 +410,7 @@ fn requests(paths: &[(&str, u32)]) -> Mix<&'static HttpRequest> {
     let request = |(path, weight): &(&str, u32)| {
         let request = HttpRequest::new(None, path, &[], None)
             .expect("there is such a request")
-            .with_variables_if(true)
+            .with_variables_if(true, &[])
             .expect("there are such variables");
         (&*Box::leak(Box::new(request)), *weight)
     };

@@ -91,7 +91,7 @@ pub fn variables(data: &[u8]) {
             return;
         }
     };
-    if let Err((_, why)) = made.with_variables_if(true) {
+    if let Err((_, why)) = made.with_variables_if(true, &[]) {
         assert!(why.contains("`{"), "{why}");
     }
     has_variables(body);
@@ -102,7 +102,7 @@ pub fn variables(data: &[u8]) {
     }
     let doubled = request(&twice(path), &twice(header), plain)
         .expect("braces change nothing")
-        .with_variables_if(true);
+        .with_variables_if(true, &[]);
     assert!(
         doubled.is_ok(),
         "a brace does not stand for itself: {doubled:?}"

@@ -173,7 +173,9 @@ impl FromStr for Address {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let assignment = if arguments.controlled {
+    let is_assigned =
+        arguments.controlled && arguments.addresses.is_empty() && arguments.unix_socket.is_none();
+    let assignment = if is_assigned {
         Assignment::read(&mut std::io::stdin().lock())?
     } else {
         assignment(arguments)?

@@ -68,11 +68,11 @@ pub(super) struct RequestFlags {
     /// {"file": "NAME"} as the body sends a file.
     #[arg(long, visible_aliases = ["flow", "har"], value_name = "FILE")]
     request_file: Option<PathBuf>,
-    /// Variable of a flow, the same for all clients. Repeat for more.
+    /// Variable of requests, the same for all clients. Repeat for more. Without a flow, it needs --variables.
     #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = variable)]
     variable: Vec<String>,
-    /// Rows whose columns are variables of a flow: CSV with names in its first row, or lines of JSON (NAME.jsonl).
-    /// Each session takes the next row.
+    /// Rows whose columns are variables of requests: CSV with names in its first row, or lines of JSON (NAME.jsonl).
+    /// Each session takes the next row, and without a flow each request, which needs --variables.
     #[arg(long, value_name = "FILE")]
     data_file: Option<PathBuf>,
     /// Which row a session takes [default: in-turn].
@@ -82,7 +82,10 @@ pub(super) struct RequestFlags {
     /// Wait between the steps of a recording as long as its user did.
     #[arg(long)]
     recorded_delays: bool,
-    /// Replace variables in paths, headers and bodies: {number} (unique per request), {client}, {random:8}
+    /// The server whose requests of a recording count, like example.org:8080 [default: that of the first request].
+    #[arg(long, value_name = "HOST[:PORT]")]
+    recorded_host: Option<String>,
+    /// Replace variables in paths, headers and bodies: those of --data-file and --variable, {number} (unique per request), {client}, {random:8}
     /// (letters and digits) and {uuid}. Write {{ for a literal brace. JSON braces stay as they are.
     #[arg(long)]
     variables: bool,
@@ -178,6 +181,9 @@ impl RequestFlags {
             load.data_order = order;
         }
         load.recorded_delays |= self.recorded_delays;
+        if let Some(host) = &self.recorded_host {
+            load.recorded_host = Some(host.clone());
+        }
         load.variables |= self.variables;
         load.cookies |= self.cookies;
         load.header.extend(self.headers()?);

@@ -26,8 +26,8 @@ use std::fmt;
 pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use http::MOST_STREAMS;
 pub use http::{
-    Assert, BodyRule, Capture, Encoding, Expression, Flow, HttpRequest, Initial, Part, Predicate,
-    Query, RequestPart, Step as FlowStep, StepDone, Value, has_variables,
+    Assert, BodyRule, Capture, Encoding, Expression, Feed, Flow, HttpRequest, Initial, Part,
+    Predicate, Query, RequestPart, Step as FlowStep, StepDone, Value, has_variables,
 };
 pub use mix::{MOST_WEIGHT, Mix, check_parts, greatest_common_divisor, parse_parts, parse_weight};
 pub use requesters::Requesters;
@@ -71,6 +71,8 @@ pub struct Settings {
     pub cookies: bool,
     /// The steps that each client repeats, instead of requests.
     pub flow: Option<&'static Flow>,
+    /// Variables of requests whose values come from rows or replies; that of the flow, if there is one.
+    pub feed: Option<&'static Feed>,
     /// The number of clients, for requests that contain a number.
     pub clients: u64,
     /// Seed for random values in requests.
@@ -105,6 +107,7 @@ impl Default for Settings {
             requests: Mix::One(&http::GET),
             cookies: false,
             flow: None,
+            feed: None,
             clients: 1,
             seed: 1,
             expected: Statuses::default(),

@@ -69,6 +69,7 @@ const KEYS: &[&str] = &[
     "data-file",
     "data-order",
     "recorded-delays",
+    "recorded-host",
     "variables",
     "cookies",
     "send",
@@ -329,10 +330,9 @@ impl LoadSpec {
     fn check_needs(&self) -> Result<(), SpecError> {
         let has_rate = (self.probe_rate - Self::default().probe_rate).abs() > 0.0;
         let (jobs, one_of_them) = (self.has_jobs(), "requests-per-client` or `live");
-        let (of_steps, has_flow) = (
-            "request-file` with a name in .hurl or .har",
-            self.has_flow(),
-        );
+        let (of_recording, has_flow) = ("request-file` with a name in .har", self.has_flow());
+        // A flow has variables anyway.
+        let uses = self.variables || has_flow;
         let needing = [
             ("at-once", self.at_once.is_some(), one_of_them, jobs),
             ("time-limit", self.time_limit.is_some(), one_of_them, jobs),
@@ -344,15 +344,26 @@ impl LoadSpec {
             ),
             ("send", self.send.is_some(), "expect", self.expect.is_some()),
             ("expect", self.expect.is_some(), "send", self.send.is_some()),
-            ("variable", !self.variable.is_empty(), of_steps, has_flow),
-            ("data-file", self.data_file.is_some(), of_steps, has_flow),
+            ("variable", !self.variable.is_empty(), "variables", uses),
+            ("data-file", self.data_file.is_some(), "variables", uses),
             (
                 "data-order",
                 self.data_order != Order::default(),
                 "data-file",
                 self.data_file.is_some(),
             ),
-            ("recorded-delays", self.recorded_delays, of_steps, has_flow),
+            (
+                "recorded-delays",
+                self.recorded_delays,
+                of_recording,
+                has_flow,
+            ),
+            (
+                "recorded-host",
+                self.recorded_host.is_some(),
+                of_recording,
+                has_flow,
+            ),
         ];
         for (key, is_there, other, other_is) in needing {
             if is_there && !other_is {

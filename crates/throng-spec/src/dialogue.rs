@@ -27,12 +27,16 @@ impl LoadSpec {
         let usual = if self.tls.is_some() { ":443" } else { ":80" };
         let host = host.strip_suffix(usual).unwrap_or(host);
         let flow = self.flow()?;
+        let feed = flow
+            .map(|flow| &flow.feed)
+            .or(self.feed()?.map(|(feed, _)| feed));
         let settings = Settings {
             size: Mix::new(self.size.parts()).map_err(|why| SpecError::value("size", why))?,
             host: host.to_owned().leak(),
             requests: self.http_requests()?,
             cookies: self.cookies,
             flow: flow.filter(|flow| !Self::is_plain_flow(flow)),
+            feed,
             clients: self.clients.into(),
             seed: self.seed,
             expected: self.expected_statuses()?,
@@ -60,7 +64,8 @@ impl LoadSpec {
             ));
         }
         if let Some(file) = &self.request_file {
-            return file.requests(&self.headers(), self.variables, &self.files);
+            let names = self.variable_names()?;
+            return file.requests(&self.headers(), (self.variables, names), &self.files);
         }
         let body = self.data.as_ref().map(|data| data.bytes(&self.files));
         let body = match &self.proto {
@@ -99,7 +104,8 @@ impl LoadSpec {
     /// The requests for one path.
     fn http_request(&self, path: &str, body: Option<Vec<u8>>) -> Result<HttpRequest, SpecError> {
         let request = HttpRequest::new(self.http_method.as_deref(), path, &self.headers(), body);
-        let request = request.and_then(|request| request.with_variables_if(self.variables));
+        let names = self.variable_names()?;
+        let request = request.and_then(|request| request.with_variables_if(self.variables, names));
         request.map_err(|(part, why)| {
             let key = match part {
                 RequestPart::Method => "http-method",

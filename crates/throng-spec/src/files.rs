@@ -29,9 +29,8 @@ impl LoadSpec {
             remember("send", path, &mut self.files)?;
         }
         let mut known = std::mem::take(&mut self.files);
-        if self.has_flow() {
-            self.remember_flow(&mut known)?;
-        } else if let Some(file) = &self.request_file {
+        self.remember_flow(&mut known)?;
+        if let Some(file) = self.request_file.as_ref().filter(|_| !self.has_flow()) {
             file.remember_bodies(&mut known)?;
         }
         self.files = known;

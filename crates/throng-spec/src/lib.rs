@@ -98,18 +98,21 @@ pub struct LoadSpec {
     /// (`.har`), whose requests are the steps of each client's sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_file: Option<RequestFile>,
-    /// Variables of a flow, each `name=value`.
+    /// Variables of requests, each `name=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variable: Vec<String>,
-    /// File of rows whose columns are variables of a flow: CSV, or lines of JSON.
+    /// File of rows whose columns are variables of requests: CSV, or lines of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_file: Option<PathBuf>,
-    /// Which row a session gets.
+    /// Which row a session, or a request without one, gets.
     #[serde(skip_serializing_if = "is_usual")]
     pub data_order: Order,
     /// Whether the steps of a recording wait as long as its user did.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recorded_delays: bool,
+    /// The server whose requests of a recording count, like `example.org:8080`; that of the first request if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_host: Option<String>,
     /// Whether `{number}` and so on are variables in path, headers and body.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub variables: bool,
@@ -274,6 +277,7 @@ impl Default for LoadSpec {
             data_file: None,
             data_order: Order::default(),
             recorded_delays: false,
+            recorded_host: None,
             variables: false,
             cookies: false,
             send: None,

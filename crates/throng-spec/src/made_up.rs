@@ -62,6 +62,7 @@ fn say(load: &mut LoadSpec, random: &mut Rng) {
             load.request_file = Some(RequestFile::new("some/flow.hurl"));
             load.variable = vec!["a=b c=\"d\"".to_owned(); random.usize(..3)];
             load.recorded_delays = random.bool();
+            load.recorded_host = maybe(random, |_| "h:1".to_owned());
             if random.bool() {
                 load.data_file = Some("some/rows.csv".into());
                 load.data_order = random

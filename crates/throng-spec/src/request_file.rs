@@ -137,7 +137,7 @@ impl RequestFile {
     pub(super) fn requests(
         &self,
         headers: &[String],
-        variables: bool,
+        (variables, names): (bool, &'static [String]),
         known: &Hashes,
     ) -> Result<Mix<&'static HttpRequest>, SpecError> {
         let text = self.known_text()?;
@@ -157,7 +157,7 @@ impl RequestFile {
                 body,
             );
             let mut request = request
-                .and_then(|request| request.with_variables_if(variables))
+                .and_then(|request| request.with_variables_if(variables, names))
                 .map_err(|(part, why)| wrong(key_of(part), &why))?;
             if let Some(expected) = line.expect {
                 request = request.expecting(expected);

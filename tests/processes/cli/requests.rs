@@ -217,6 +217,78 @@ fn variables_without_the_switch_are_sent_verbatim_with_a_note() {
 }
 
 #[test]
+fn rows_of_data_fill_in_requests() {
+    let (server, asked) = start();
+    let directory = tempfile::tempdir().unwrap();
+    let rows = directory.path().join("users.csv");
+    fs::write(&rows, "name,age\n\"a b\",1\nc,2\n").unwrap();
+    let rows = rows.to_str().unwrap();
+    let url = format!("http://{server}/{{name}}");
+    let flags = [
+        "--variables",
+        "--data-file",
+        rows,
+        "--variable",
+        "kind=x y",
+        "--data",
+        "{age}/{kind}/{number}",
+    ];
+    let done = throng(&[&["load", &url, "-c", "1", "-n", "4"], &flags[..]].concat());
+    assert_eq!(done.code, 0, "{done:?}");
+    let expected = [
+        "POST /a%20b 1/x y/0",
+        "POST /c 2/x y/1",
+        "POST /a%20b 1/x y/2",
+        "POST /c 2/x y/3",
+    ];
+    assert_eq!(
+        counts(&asked),
+        expected.map(|what| (what.to_owned(), 1)).into()
+    );
+    let file = directory.path().join("requests.jsonl");
+    fs::write(&file, "{\"path\": \"/f/{age}\"}\n").unwrap();
+    let file = file.to_str().unwrap();
+    let target = format!("http://{server}");
+    let common = [
+        "load",
+        &target,
+        "-c",
+        "2",
+        "-n",
+        "4",
+        "--data-file",
+        rows,
+        "--request-file",
+        file,
+    ];
+    let done = throng(&[&common, &["--variables"][..]].concat());
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(
+        counts(&asked),
+        [("GET /f/1".to_owned(), 2), ("GET /f/2".to_owned(), 2)].into()
+    );
+    let done = throng(&common);
+    assert_eq!(done.code, 2, "{done:?}");
+    assert!(
+        done.err.contains("--data-file needs --variables"),
+        "{done:?}"
+    );
+    let done = throng(&[
+        "load",
+        &format!("{target}/{{who}}"),
+        "--variables",
+        "--data-file",
+        rows,
+    ]);
+    assert_eq!(done.code, 2, "{done:?}");
+    assert!(
+        done.err.contains("unknown variable `{who}`")
+            && done.err.contains("the data has name, age"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn debug_shows_both_messages() {
     let (server, asked) = start();
     let url = format!("http://{server}");

@@ -362,7 +362,10 @@ fn wrong_files_are_refused_before_anything_is_sent() {
     assert!(done.err.contains("no server is known"), "{done:?}");
     let done = throng(&["load", "http://127.0.0.1:1", "--variable", "name=x"]);
     assert_eq!(done.code, 2, "{done:?}");
-    assert!(done.err.contains("--variable needs"), "{done:?}");
+    assert!(
+        done.err.contains("--variable needs --variables"),
+        "{done:?}"
+    );
     assert_eq!(shop.seen(|seen| seen.users.len()), 0);
 }
 

@@ -471,6 +471,9 @@ impl ClientPool {
             self.wait_for_due(slot, now);
             return Action::Keep;
         }
+        if self.rules.has_flow && self.delays_session(slot, now) {
+            return Action::Keep;
+        }
         let mut action = Action::Keep;
         loop {
             let client = &self.clients[slot];

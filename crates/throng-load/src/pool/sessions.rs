@@ -72,9 +72,14 @@ impl ClientPool {
             step.failed += u64::from(done.has_failed || is_slow);
             step.slow += u64::from(is_slow);
         }
+        // In an open loop, the next session begins when it is due.
+        let next = match done.is_last {
+            true if is_open => None,
+            true => flow.steps.first(),
+            false => flow.steps.get(place + 1),
+        };
+        session.delay = next.map_or(0, |step| step.delay.as_nanos() as u64);
         if !done.is_last {
-            let delay = flow.steps[place + 1].delay;
-            session.delay = delay.as_nanos() as u64;
             return;
         }
         let due = std::mem::replace(&mut session.due, NO_DUE);
@@ -87,6 +92,15 @@ impl ClientPool {
                 stats.time.record(now - due);
             }
         }
+    }
+
+    /// Whether a client waits before its next session.
+    pub(super) fn delays_session(&mut self, slot: usize, now: u64) -> bool {
+        let delay = std::mem::take(&mut self.sessions[slot].delay);
+        if delay > 0 {
+            self.set_alarm(slot, now + delay);
+        }
+        delay > 0
     }
 
     /// A client in a session goes on to its next step, at once or after the delay before it.

@@ -3,7 +3,7 @@
 
 use super::cookies::Jar;
 use super::flow::{Flow, FlowSession};
-use super::template::{Piece, Received, Values};
+use super::template::{Known, Piece, Values};
 
 /// Maximum bytes of memory kept for a client's next request.
 const BUFFER_LIMIT: usize = 64 * 1024;
@@ -38,17 +38,13 @@ impl Generated {
         if let Some(session) = &mut self.session {
             if place == 0 {
                 self.jar = Jar::EMPTY;
-                let (number, seed) = self.values.place();
-                session.start(number, seed);
-                self.values.advance();
+                if session.has_begun() {
+                    self.values.advance();
+                }
             }
             session.begin(place);
         }
-        let received = Received {
-            cookies: &self.jar,
-            known: self.session.as_ref().map_or(&[], |session| session.known()),
-        };
-        self.values.write(head, body, received, &mut self.wire);
+        self.values.write(head, body, &self.jar, &mut self.wire);
         if self.session.is_none() {
             self.values.advance();
         }
@@ -77,9 +73,16 @@ impl Generated {
         self.session.as_deref()
     }
 
-    /// The session, if there is one.
-    pub(super) fn session_mut(&mut self) -> Option<&mut FlowSession> {
-        self.session.as_deref_mut()
+    /// The session, if there is one, and the values of its variables.
+    pub(super) fn session_mut(&mut self) -> Option<(&mut FlowSession, &mut [Known])> {
+        let session = self.session.as_deref_mut()?;
+        Some((session, self.values.known_mut()))
+    }
+
+    /// What the session's last reply was judged by.
+    pub(super) fn step_in_words(&self) -> Vec<String> {
+        let session = self.session.as_ref();
+        session.map_or_else(Vec::new, |session| session.in_words(self.values.known()))
     }
 
     /// Stores the cookies in the head of a reply.

@@ -11,6 +11,7 @@
 mod body;
 mod chunked;
 mod cookies;
+mod feed;
 mod flow;
 mod generated;
 mod head;
@@ -28,9 +29,8 @@ mod wrong;
 use super::pattern::{Interned, noise};
 use super::{Dialogue, Offer, Protocol, Requester, Requesters, Session, Settings, WireProtocol};
 pub use body::BodyRule;
-pub use flow::{
-    Assert, Capture, Expression, Flow, Initial, Part, Predicate, Query, Step, StepDone, Value,
-};
+pub use feed::{Feed, Initial};
+pub use flow::{Assert, Capture, Expression, Flow, Part, Predicate, Query, Step, StepDone, Value};
 pub use http2::MOST_STREAMS;
 pub(crate) use http2::{Grpc, Http2};
 pub(crate) use reply::lenient;

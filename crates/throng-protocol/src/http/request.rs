@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use super::super::{Mix, Statuses};
-use super::template::{self, Piece};
+use super::template::{self, Encoding, Piece};
 
 /// Headers that the client writes itself, since they determine the framing.
 const OWN: [&str; 2] = ["content-length", "transfer-encoding"];
@@ -19,6 +19,8 @@ pub struct HttpRequest {
     expected: Option<Statuses>,
     /// Whether `{number}` and the like are variables.
     has_variables: bool,
+    /// The names of the feed's variables, in their order.
+    names: &'static [String],
 }
 
 /// `GET /` without headers or body.
@@ -29,6 +31,7 @@ pub(crate) static GET: HttpRequest = HttpRequest {
     body: None,
     expected: None,
     has_variables: false,
+    names: &[],
 };
 
 /// The part of a request that has an error.
@@ -70,6 +73,7 @@ impl HttpRequest {
             body,
             expected: None,
             has_variables: false,
+            names: &[],
         })
     }
 
@@ -120,12 +124,16 @@ impl HttpRequest {
         }
     }
 
-    /// The same request, with variables if `has_variables`: `{number}` and the like are replaced in path, headers and
-    /// body.
+    /// The same request, with variables if `has_variables`: `{number}` and the like, and those of the feed with these
+    /// names, are replaced in path, headers and body.
     ///
     /// # Errors
     /// If a variable is unknown.
-    pub fn with_variables_if(self, has_variables: bool) -> Result<Self, (RequestPart, String)> {
+    pub fn with_variables_if(
+        self,
+        has_variables: bool,
+        names: &'static [String],
+    ) -> Result<Self, (RequestPart, String)> {
         if !has_variables {
             return Ok(self);
         }
@@ -137,10 +145,11 @@ impl HttpRequest {
         let body = self.body.as_deref().unwrap_or_default();
         let path = (RequestPart::Path, self.path.as_bytes());
         for (part, text) in values.chain([path, (RequestPart::Body, body)]) {
-            template::pieces(text).map_err(|why| (part, why))?;
+            template::pieces(text, names, Encoding::Plain).map_err(|why| (part, why))?;
         }
         Ok(Self {
             has_variables: true,
+            names,
             ..self
         })
     }
@@ -189,29 +198,36 @@ impl HttpRequest {
     /// The pieces of its head and of its body, for a host.
     pub(super) fn pieces(&self, host: &str) -> (Vec<Piece>, Vec<Piece>) {
         let text = |text: &[u8]| Piece::Text(text.to_vec());
-        let mut head = self.read(&self.head(host));
+        let mut head = vec![text(format!("{} ", self.method).as_bytes())];
+        head.extend(self.read(self.path.as_bytes(), Encoding::Path));
+        head.push(text(b" HTTP/1.1\r\n"));
+        for (name, value) in self.headers(host) {
+            head.push(text(format!("{name}: ").as_bytes()));
+            head.extend(self.read(value.as_bytes(), Encoding::Header));
+            head.push(text(b"\r\n"));
+        }
         if self.has_length() {
             head.extend([text(b"Content-Length: "), Piece::BodyLength, text(b"\r\n")]);
         }
         head.extend([Piece::Cookies, text(b"\r\n")]);
-        (head, self.body_pieces())
+        (template::joined(head), self.body_pieces())
     }
 
     /// The pieces of its body.
     pub(super) fn body_pieces(&self) -> Vec<Piece> {
-        self.read(self.body())
+        self.read(self.body(), Encoding::Plain)
     }
 
     /// The pieces of a part of it, if that has variables.
-    pub(super) fn variable_pieces(&self, part: &str) -> Option<Vec<Piece>> {
-        let pieces = self.read(part.as_bytes());
+    pub(super) fn variable_pieces(&self, part: &str, encoding: Encoding) -> Option<Vec<Piece>> {
+        let pieces = self.read(part.as_bytes(), encoding);
         let is_constant = matches!(pieces[..], [] | [Piece::Text(_)]);
         (!is_constant).then_some(pieces)
     }
 
-    fn read(&self, bytes: &[u8]) -> Vec<Piece> {
+    fn read(&self, bytes: &[u8], encoding: Encoding) -> Vec<Piece> {
         if self.has_variables {
-            template::pieces(bytes).unwrap_or_default() // checked when the variables were requested
+            template::pieces(bytes, self.names, encoding).unwrap_or_default() // checked when the variables were requested
         } else {
             vec![Piece::Text(bytes.to_vec())]
         }
@@ -322,7 +338,9 @@ fn guess_type(body: &[u8]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::template::{Received, Values};
+    use super::super::super::Settings;
+    use super::super::cookies::Jar;
+    use super::super::template::Values;
     use super::*;
 
     fn request(
@@ -402,15 +420,19 @@ mod tests {
         ] {
             let (head, body) = request.pieces("h:1");
             let mut out = Vec::new();
-            Values::new(0, 1, 1).write(&head, &body, Received::NOTHING, &mut out);
+            Values::new(&Settings::default(), 0).write(&head, &body, &Jar::EMPTY, &mut out);
             assert_eq!(out, request.wire("h:1"));
         }
         let variable = request(None, "/{number}", &["A: {client}"], Some("<{number}>"));
-        let (head, body) = variable.with_variables_if(true).unwrap().pieces("h:1");
-        let mut values = Values::new(8, 2, 1);
+        let (head, body) = variable.with_variables_if(true, &[]).unwrap().pieces("h:1");
+        let settings = Settings {
+            clients: 2,
+            ..Settings::default()
+        };
+        let mut values = Values::new(&settings, 8);
         let wires = [(); 2].map(|()| {
             let mut out = Vec::new();
-            values.write(&head, &body, Received::NOTHING, &mut out);
+            values.write(&head, &body, &Jar::EMPTY, &mut out);
             values.advance();
             String::from_utf8(out).unwrap()
         });
@@ -461,7 +483,7 @@ mod tests {
             assert_eq!(found, part, "{error}");
             assert!(error.contains(why), "{error}");
         }
-        let unknown = request(None, "/", &["A: {who}"], None).with_variables_if(true);
+        let unknown = request(None, "/", &["A: {who}"], None).with_variables_if(true, &[]);
         assert_eq!(unknown.unwrap_err().0, Header);
     }
 }

@@ -11,7 +11,7 @@ use super::flow::{FlowSession, StepDone};
 use super::generated::Generated;
 use super::head_cache::Last;
 use super::request_set::{BodyState, RequestSet, request_set};
-use super::template::Values;
+use super::template::{Known, Values};
 use super::wrong::Fault;
 use reading::ClientHalf;
 
@@ -140,7 +140,7 @@ impl HttpClient {
     fn new(settings: &Settings, request_set: &RequestSet, number: u64) -> Self {
         let first = request_set.first(number) as u32;
         let made = request_set.is_made().then(|| {
-            let values = Values::new(number, settings.clients, settings.seed);
+            let values = Values::new(settings, number);
             Box::new(Generated::new(
                 values,
                 request_set.keeps_cookies,
@@ -175,7 +175,7 @@ impl HttpClient {
         self.rare.as_mut()?.made.as_deref_mut()
     }
 
-    fn session_mut(&mut self) -> Option<&mut FlowSession> {
+    fn session_mut(&mut self) -> Option<(&mut FlowSession, &mut [Known])> {
         self.generated_mut()?.session_mut()
     }
 
@@ -321,10 +321,8 @@ impl Requesters for HttpRequesters {
     }
 
     fn step_in_words(&self, client: usize) -> Vec<String> {
-        let session = self.clients[client]
-            .generated()
-            .and_then(Generated::session);
-        session.map(FlowSession::in_words).unwrap_or_default()
+        let made = self.clients[client].generated();
+        made.map(Generated::step_in_words).unwrap_or_default()
     }
 
     fn fault(&self, client: usize) -> Option<&'static str> {

@@ -3,8 +3,10 @@
 //! Only these exact forms, and similar words in braces, count as variables. Any other brace is literal, so JSON
 //! remains unchanged.
 
+use super::super::Settings;
 use super::super::mix::scrambled;
 use super::cookies::Jar;
+use super::feed::Feed;
 
 /// Maximum length of a random text in characters.
 const LONGEST_RANDOM: u16 = 1024;
@@ -124,27 +126,15 @@ impl Known {
     }
 }
 
-/// What a client has received that its requests repeat.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Received<'a> {
-    pub(super) cookies: &'a Jar,
-    /// The values of a flow's variables.
-    pub(super) known: &'a [Known],
-}
-
-impl Received<'_> {
-    /// Nothing, for requests without cookies and without a flow.
-    pub(super) const NOTHING: Self = Self {
-        cookies: &Jar::EMPTY,
-        known: &[],
-    };
-}
-
-/// Splits a text at its variables.
+/// Splits a text at its variables, which may have these names too. Their values are written in this encoding.
 ///
 /// # Errors
 /// If a variable is unknown.
-pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
+pub(super) fn pieces(
+    text: &[u8],
+    names: &[String],
+    encoding: Encoding,
+) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut plain = Vec::new();
     let mut rest = text;
@@ -158,7 +148,17 @@ pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
             if !plain.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut plain)));
             }
-            pieces.push(variable(word)?);
+            let place = names.iter().position(|name| name == word);
+            pieces.push(match place {
+                Some(place) => Piece::Variable(Variable {
+                    place: place as u16,
+                    encoding,
+                }),
+                None => variable(word).map_err(|why| match names {
+                    [] => why,
+                    names => format!("{why}; the data has {}", names.join(", ")),
+                })?,
+            });
             rest = &rest[word.len() + 1..];
         } else {
             plain.push(b'{');
@@ -169,6 +169,18 @@ pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
         pieces.push(Piece::Text(plain));
     }
     Ok(pieces)
+}
+
+/// With neighbouring texts in one piece.
+pub(super) fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut joined: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match (joined.last_mut(), piece) {
+            (Some(Piece::Text(text)), Piece::Text(more)) => text.extend(more),
+            (_, other) => joined.push(other),
+        }
+    }
+    joined
 }
 
 /// Whether a text has a variable.
@@ -212,7 +224,7 @@ fn variable(word: &str) -> Result<Piece, String> {
 }
 
 /// The values of the variables.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Values {
     /// The number of the next request among those of all clients.
     number: u64,
@@ -220,27 +232,48 @@ pub(super) struct Values {
     clients: u64,
     client: u64,
     random: Random,
+    /// The rows, and the values of their variables.
+    feed: Option<&'static Feed>,
+    known: Box<[Known]>,
 }
 
 impl Values {
     /// A client's values before its first request.
-    pub(super) fn new(client: u64, clients: u64, seed: u64) -> Self {
-        Self {
+    pub(super) fn new(settings: &Settings, client: u64) -> Self {
+        let feed = settings.feed;
+        let mut values = Self {
             number: client,
-            clients,
+            clients: settings.clients,
             client,
-            random: Random(scrambled(seed) ^ scrambled(!client)),
+            random: Random(scrambled(settings.seed) ^ scrambled(!client)),
+            feed,
+            known: feed.map_or_else(Box::default, Feed::no_values),
+        };
+        values.take_row();
+        values
+    }
+
+    /// Goes on to the next request, or to the next session.
+    pub(super) fn advance(&mut self) {
+        self.number = self.number.wrapping_add(self.clients);
+        self.take_row();
+    }
+
+    /// Takes the next row.
+    fn take_row(&mut self) {
+        if let Some(feed) = self.feed {
+            feed.fill(self.number, self.random.0, &mut self.known);
         }
     }
 
-    /// The number of the next request, and the seed of random choices for it.
-    pub(super) fn place(&self) -> (u64, u64) {
-        (self.number, self.random.0)
+    /// The values of the feed's variables.
+    pub(super) fn known(&self) -> &[Known] {
+        &self.known
     }
 
-    /// Goes on to the next request.
-    pub(super) fn advance(&mut self) {
-        self.number = self.number.wrapping_add(self.clients);
+    /// The same, to capture others.
+    pub(super) fn known_mut(&mut self) -> &mut [Known] {
+        &mut self.known
     }
 
     /// Appends parts of a request to `out`.
@@ -248,7 +281,7 @@ impl Values {
         &mut self,
         pieces: &[Piece],
         body: &[Piece],
-        received: Received<'_>,
+        cookies: &Jar,
         out: &mut Vec<u8>,
     ) {
         for piece in pieces.iter().chain(body) {
@@ -259,22 +292,22 @@ impl Values {
                 Piece::Random(length) => self.random.push_text(*length, out),
                 Piece::Uuid => self.random.push_uuid(out),
                 Piece::Variable(variable) => {
-                    let value = received.known[usize::from(variable.place)].bytes();
+                    let value = self.known[usize::from(variable.place)].bytes();
                     variable.encoding.push(value, out);
                 }
-                Piece::BodyLength => push_number(self.length(body, received.known), out),
-                Piece::Cookies => received.cookies.push_header(out),
-                Piece::MoreCookies if received.cookies.is_empty() => {}
+                Piece::BodyLength => push_number(self.length(body), out),
+                Piece::Cookies => cookies.push_header(out),
+                Piece::MoreCookies if cookies.is_empty() => {}
                 Piece::MoreCookies => {
                     out.extend_from_slice(b"; ");
-                    received.cookies.push_value(out);
+                    cookies.push_value(out);
                 }
             }
         }
     }
 
     /// The length of these parts.
-    fn length(&self, pieces: &[Piece], known: &[Known]) -> u64 {
+    fn length(&self, pieces: &[Piece]) -> u64 {
         let lengths = pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.len() as u64,
             Piece::Number => digits(self.number),
@@ -282,7 +315,7 @@ impl Values {
             Piece::Random(length) => u64::from(*length),
             Piece::Uuid => 36,
             Piece::Variable(variable) => {
-                let value = known[usize::from(variable.place)].bytes();
+                let value = self.known[usize::from(variable.place)].bytes();
                 variable.encoding.length(value)
             }
             Piece::BodyLength | Piece::Cookies | Piece::MoreCookies => 0,
@@ -356,6 +389,19 @@ mod tests {
 
     use super::*;
 
+    fn new_values(client: u64, clients: u64, seed: u64) -> Values {
+        let settings = Settings {
+            clients,
+            seed,
+            ..Settings::default()
+        };
+        Values::new(&settings, client)
+    }
+
+    fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
+        super::pieces(text, &[], Encoding::Plain)
+    }
+
     fn text(text: &str) -> Piece {
         Piece::Text(text.as_bytes().to_vec())
     }
@@ -363,8 +409,8 @@ mod tests {
     fn filled(template: &str, values: &mut Values) -> String {
         let pieces = pieces(template.as_bytes()).unwrap();
         let mut out = Vec::new();
-        let length = values.length(&pieces, &[]);
-        values.write(&[], &pieces, Received::NOTHING, &mut out);
+        let length = values.length(&pieces);
+        values.write(&[], &pieces, &Jar::EMPTY, &mut out);
         values.advance();
         assert_eq!(out.len() as u64, length, "{template}");
         String::from_utf8(out).unwrap()
@@ -426,7 +472,7 @@ mod tests {
     fn no_two_requests_have_the_same_number() {
         let mut seen = BTreeSet::new();
         for client in 0..7 {
-            let mut values = Values::new(client, 7, 1);
+            let mut values = new_values(client, 7, 1);
             for _ in 0..30 {
                 assert!(seen.insert(filled("{number}", &mut values)));
             }
@@ -440,7 +486,7 @@ mod tests {
         let of = |client, seed| {
             filled(
                 "{random:9} {uuid} {random:1024}",
-                &mut Values::new(client, 9, seed),
+                &mut new_values(client, 9, seed),
             )
         };
         assert_eq!(of(3, 5), of(3, 5));
@@ -464,9 +510,9 @@ mod tests {
         fn any_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "[{}n:a-c0-9]{0,40}") {
             for template in [&bytes[..], text.as_bytes()] {
                 if let Ok(pieces) = pieces(template) {
-                    let mut values = Values::new(1, 2, 3);
-                    let (length, mut out) = (values.length(&pieces, &[]), Vec::new());
-                    values.write(&[], &pieces, Received::NOTHING, &mut out);
+                    let mut values = new_values(1, 2, 3);
+                    let (length, mut out) = (values.length(&pieces), Vec::new());
+                    values.write(&[], &pieces, &Jar::EMPTY, &mut out);
         values.advance();
                     prop_assert_eq!(out.len() as u64, length);
                     if !template.contains(&b'{') {

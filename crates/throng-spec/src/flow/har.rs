@@ -87,7 +87,10 @@ pub(super) fn steps(text: &str, _scope: &mut Scope, context: &Context<'_>) -> Re
         let Some((origin, path)) = split_url(&request.url) else {
             continue;
         };
-        if found.origin.get_or_insert_with(|| origin.to_owned()) != origin {
+        let host = origin.split_once("://").map_or(origin, |(_, host)| host);
+        if context.recorded_host.is_some_and(|wanted| wanted != host)
+            || found.origin.get_or_insert_with(|| origin.to_owned()) != origin
+        {
             continue;
         }
         let place = text.find(&request.url).unwrap_or_default();

@@ -18,7 +18,7 @@ use super::{Context, Found, Wrong, elsewhere, name_of, split_url};
 /// Reads all steps.
 pub(super) fn steps(text: &str, scope: &mut Scope, context: &Context<'_>) -> Result<Found, Wrong> {
     let mut reader = Reader {
-        lines: text.lines().collect(),
+        lines: text.trim_start_matches('\u{feff}').lines().collect(),
         at: 0,
         scope,
         context,
@@ -310,7 +310,7 @@ impl<'a> Reader<'a, '_> {
             let Some(name) = rest.split_once(';').map(|(name, _)| name.trim()) else {
                 return self.wrong(start + 1, "a file is written `file,NAME;`");
             };
-            let bytes = (self.context.read)(name.as_ref());
+            let bytes = (self.context.read)(unescaped(name).as_ref());
             let bytes = bytes.or_else(|why| self.wrong(start + 6, why))?;
             self.at += 1;
             return Ok(vec![Part::Text(bytes)]);
@@ -322,7 +322,21 @@ impl<'a> Reader<'a, '_> {
                 return self.wrong(start + 1, why);
             }
         }
+        if is_scalar(text) {
+            self.at += 1;
+            self.is_json(headers);
+            return Ok(vec![Part::Text(uncommented(text).trim().into())]);
+        }
         self.json(headers)
+    }
+
+    /// Adds the type of a body of JSON, unless the step has one.
+    fn is_json(&self, headers: &mut Vec<(usize, String, Vec<Part>)>) {
+        let is_set = |(_, name, _): &(usize, String, _)| name.eq_ignore_ascii_case("content-type");
+        if !headers.iter().any(is_set) {
+            let value = vec![Part::Text(b"application/json".to_vec())];
+            headers.push((self.at, "Content-Type".to_owned(), value));
+        }
     }
 
     /// A text between two lines of three backticks.
@@ -429,11 +443,7 @@ impl<'a> Reader<'a, '_> {
                 why: format!("the JSON is wrong: {error}"),
             });
         }
-        let is_set = |(_, name, _): &(usize, String, _)| name.eq_ignore_ascii_case("content-type");
-        if !headers.iter().any(is_set) {
-            let value = vec![Part::Text(b"application/json".to_vec())];
-            headers.push((first, "Content-Type".to_owned(), value));
-        }
+        self.is_json(headers);
         Ok(parts)
     }
 
@@ -478,7 +488,7 @@ impl<'a> Reader<'a, '_> {
                     let (name, value) = self.pair(Encoding::Plain)?;
                     step.asserts.push(Assert {
                         query: Query::Header(name),
-                        predicate: Predicate::EqualsText(value),
+                        predicate: Predicate::Includes(value),
                         is_negated: false,
                         failure: said(&step.name, line),
                     });
@@ -662,6 +672,7 @@ impl<'a> Reader<'a, '_> {
                 Predicate::Compares(&[Greater, Equal], self.number(cursor)?)
             }
             "contains" => Predicate::Contains(self.text(cursor)?),
+            "includes" => Predicate::Includes(self.text(cursor)?),
             "startsWith" => Predicate::StartsWith(self.text(cursor)?),
             "endsWith" => Predicate::EndsWith(self.text(cursor)?),
             "matches" => Predicate::Matches(self.expression(cursor)?.1),
@@ -870,7 +881,13 @@ fn ends_section(line: &str) -> bool {
 fn is_body(line: &str) -> bool {
     let line = line.trim_start();
     let marks = ["```", "`", "{", "[", "\"", "<", "file,", "base64,", "hex,"];
-    section(line).is_none() && marks.iter().any(|mark| line.starts_with(mark))
+    is_scalar(line) || section(line).is_none() && marks.iter().any(|mark| line.starts_with(mark))
+}
+
+/// Whether a line is a number, true, false or null: a body of JSON.
+fn is_scalar(line: &str) -> bool {
+    let text = uncommented(line).trim();
+    !text.starts_with(['{', '[', '"']) && serde_json::from_str::<serde_json::Value>(text).is_ok()
 }
 
 /// A time like `500ms`, `2s`, `1m` or `500`.

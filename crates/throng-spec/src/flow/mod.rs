@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use throng_protocol::{Flow, FlowStep};
+use throng_protocol::{Feed, Flow, FlowStep};
 
 pub use rows::Order;
 pub(super) use rows::Rows;
@@ -59,6 +59,8 @@ pub(super) struct Context<'a> {
     pub(super) order: Order,
     /// Whether the steps of a recording wait as long as the user did.
     pub(super) keeps_delays: bool,
+    /// The server whose requests of a recording count, like `example.org:8080`; that of the first one if absent.
+    pub(super) recorded_host: Option<&'a str>,
     /// Headers of every request that has none of these names.
     pub(super) headers: &'a [String],
     /// Reads a file that a step sends.
@@ -91,12 +93,19 @@ pub(super) fn read(format: Format, text: &str, context: &Context<'_>) -> Result<
     Ok(Read {
         flow: Flow {
             steps,
-            variables: scope.into_variables(),
-            rows: context.rows.map(Rows::values).unwrap_or_default(),
-            is_random: context.order == Order::Random,
+            feed: feed(scope, context),
         },
         origin: found.origin,
     })
+}
+
+/// The variables of a scope, with their rows.
+fn feed(scope: Scope, context: &Context<'_>) -> Feed {
+    Feed {
+        variables: scope.into_variables(),
+        rows: context.rows.map(Rows::values).unwrap_or_default(),
+        is_random: context.order == Order::Random,
+    }
 }
 
 /// The steps of a file, and where they go.

@@ -5,21 +5,27 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use throng_protocol::Flow;
+use throng_protocol::{Feed, Flow};
 
 use super::super::files::{self, Hashes};
 use super::super::{LoadSpec, RequestFile, SpecError};
+use super::scope::{Scope, is_name};
 use super::{Context, Format, Order, Read, Rows, Wrong, is_plain, read};
 
 /// What a flow was read from. Equal ones are read once, since a measuring process asks for its flow before each trial.
 type Source = (
     String,
-    Vec<String>,
-    Vec<String>,
+    [Vec<String>; 2],
     Option<String>,
     Order,
     bool,
+    Option<String>,
 );
+
+/// What a feed was read from.
+type FeedSource = (Vec<String>, Hashes, Order);
+/// A feed, and the names of its variables.
+type FeedAndNames = (&'static Feed, &'static [String]);
 
 impl LoadSpec {
     /// The file of steps and its format, if the load's requests are the steps of a flow.
@@ -64,11 +70,11 @@ impl LoadSpec {
         let rows = self.data_file.as_ref();
         let source = (
             file.known_text()?,
-            self.variable.clone(),
-            self.headers(),
+            [self.variable.clone(), self.headers()],
             rows.and_then(|path| self.files.get(&path.display().to_string()).cloned()),
             self.data_order,
             self.recorded_delays,
+            self.recorded_host.clone(),
         );
         let mut flows = FLOWS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, flow)) = flows.iter().find(|(known, _)| *known == source) {
@@ -80,10 +86,12 @@ impl LoadSpec {
         Ok(Some(flow))
     }
 
-    /// Adds the hashes of the files that a flow reads.
+    /// Adds the hashes of the files that a flow reads, and of the rows of data.
     pub(in super::super) fn remember_flow(&self, known: &mut Hashes) -> Result<(), SpecError> {
         if let Some((file, format)) = self.steps() {
             self.read_flow(file, format, known)?;
+        } else {
+            self.rows(known)?;
         }
         Ok(())
     }
@@ -100,14 +108,7 @@ impl LoadSpec {
         format: Format,
         known: &mut Hashes,
     ) -> Result<Read, SpecError> {
-        let mut variables = BTreeMap::new();
-        for given in &self.variable {
-            let Some((name, value)) = given.split_once('=') else {
-                let why = format!("`variable`: write NAME=VALUE, not `{given}`");
-                return Err(SpecError::value("variable", why));
-            };
-            variables.insert(name.to_owned(), value.to_owned());
-        }
+        let variables = self.given_variables()?;
         let rows = self.rows(known)?;
         let known = RefCell::new(known);
         let read_file = |name: &Path| {
@@ -122,12 +123,65 @@ impl LoadSpec {
             rows: rows.as_ref(),
             order: self.data_order,
             keeps_delays: self.recorded_delays,
+            recorded_host: self.recorded_host.as_deref(),
             headers: &self.headers(),
             read: &read_file,
         };
         let text = file.known_text()?;
         read(format, &text, &context)
             .map_err(|wrong| placed("request-file", file.path(), &text, &wrong))
+    }
+
+    /// The variables of `variable`, by name.
+    fn given_variables(&self) -> Result<BTreeMap<String, String>, SpecError> {
+        let mut variables = BTreeMap::new();
+        for given in &self.variable {
+            match given.split_once('=') {
+                Some((name, value)) if is_name(name) => {
+                    variables.insert(name.to_owned(), value.to_owned());
+                }
+                _ => {
+                    let why = format!("`variable`: write NAME=VALUE, not `{given}`");
+                    return Err(SpecError::value("variable", why));
+                }
+            }
+        }
+        Ok(variables)
+    }
+
+    /// The variables of requests that are not the steps of a flow, and their names. Both live as long as the program.
+    pub(in super::super) fn feed(&self) -> Result<Option<FeedAndNames>, SpecError> {
+        static FEEDS: Mutex<Vec<(FeedSource, FeedAndNames)>> = Mutex::new(Vec::new());
+        if self.has_flow() || (self.variable.is_empty() && self.data_file.is_none()) {
+            return Ok(None);
+        }
+        let variables = self.given_variables()?;
+        let mut known = self.files.clone();
+        let rows = self.rows(&mut known)?;
+        let source = (self.variable.clone(), known, self.data_order);
+        let mut feeds = FEEDS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, feed)) = feeds.iter().find(|(other, _)| *other == source) {
+            return Ok(Some(*feed));
+        }
+        let context = Context {
+            variables: &variables,
+            rows: rows.as_ref(),
+            order: self.data_order,
+            keeps_delays: false,
+            recorded_host: None,
+            headers: &[],
+            read: &|_| Err(String::new()),
+        };
+        let scope = Scope::new(&context);
+        let names: &'static [String] = scope.names().leak();
+        let feed: &'static Feed = Box::leak(Box::new(super::feed(scope, &context)));
+        feeds.push((source, (feed, names)));
+        Ok(Some((feed, names)))
+    }
+
+    /// The names of the variables of requests, besides `{number}` and the like.
+    pub(in super::super) fn variable_names(&self) -> Result<&'static [String], SpecError> {
+        Ok(self.feed()?.map_or(&[], |(_, names)| names))
     }
 
     /// The rows of data.

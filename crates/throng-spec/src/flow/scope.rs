@@ -29,16 +29,29 @@ impl Scope {
     }
 
     fn add(&mut self, name: &str, initial: Initial) {
-        self.places.insert(name.to_owned(), self.variables.len());
-        self.variables.push(initial);
+        if let Some(place) = self.places.get(name) {
+            // The user's value goes before that of a column.
+            self.variables[*place] = initial;
+        } else {
+            self.places.insert(name.to_owned(), self.variables.len());
+            self.variables.push(initial);
+        }
     }
 
     /// The place of a variable that a step captures.
     pub(super) fn capture(&mut self, name: &str) -> usize {
-        if !self.places.contains_key(name) {
-            self.add(name, Initial::Captured);
+        if let Some(place) = self.places.get(name) {
+            return *place;
         }
-        self.places[name]
+        self.add(name, Initial::Captured);
+        self.variables.len() - 1
+    }
+
+    /// The names of all variables, in the order of their places.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names: Vec<(&String, &usize)> = self.places.iter().collect();
+        names.sort_by_key(|(_, place)| **place);
+        names.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
     pub(super) fn into_variables(self) -> Vec<Initial> {

@@ -20,6 +20,7 @@ fn read_as(format: Format, text: &str, rows: Option<&Rows>) -> Result<super::Rea
             rows,
             order: Order::InTurn,
             keeps_delays: true,
+            recorded_host: None,
             headers: &["Accept: */*".to_owned()],
             read: &read,
         },
@@ -109,8 +110,8 @@ fn a_file_of_hurl_becomes_steps() {
         Initial::Captured,
         Initial::Captured,
     ];
-    assert_eq!(flow.variables, initial);
-    assert_eq!(flow.rows[1], [(*b"b, \"c\"").into(), (*b"31").into()]);
+    assert_eq!(flow.feed.variables, initial);
+    assert_eq!(flow.feed.rows[1], [(*b"b, \"c\"").into(), (*b"31").into()]);
     let [login, orders, file, root] = &flow.steps[..] else {
         panic!("{names:?}");
     };

@@ -15,7 +15,7 @@ fn why(text: impl AsRef<[u8]>) -> String {
     let (_place, file) = file(text);
     let read = file
         .read()
-        .and_then(|file| file.requests(&[], true, &Hashes::new()));
+        .and_then(|file| file.requests(&[], (true, &[]), &Hashes::new()));
     read.map(|_| ()).unwrap_err().why
 }
 
@@ -44,7 +44,9 @@ fn a_line_is_a_request() {
     std::fs::write(place.path().join("body.bin"), b"from a file").unwrap();
     let read = file.read().unwrap();
     let headers = ["A: all".to_owned(), "E: all".to_owned()];
-    let requests = read.requests(&headers, false, &Hashes::new()).unwrap();
+    let requests = read
+        .requests(&headers, (false, &[]), &Hashes::new())
+        .unwrap();
     let weights: Vec<u32> = requests.parts().map(|(_, weight)| weight).collect();
     assert_eq!(weights, [3, 1, 2]);
     let asked = asked(requests, 1026);
@@ -71,7 +73,7 @@ fn a_line_is_a_request() {
     );
     // The file is no longer needed.
     std::fs::remove_file(file.path()).unwrap();
-    assert!(read.requests(&[], false, &Hashes::new()).is_ok());
+    assert!(read.requests(&[], (false, &[]), &Hashes::new()).is_ok());
     assert!(file.read().is_err());
 }
 
@@ -154,14 +156,16 @@ fn many_lines_are_kept_by_their_hash() {
         "{json}"
     );
     assert_eq!(
-        read.requests(&[], false, &Hashes::new())
+        read.requests(&[], (false, &[]), &Hashes::new())
             .unwrap()
             .parts()
             .count(),
         1000
     );
     std::fs::write(file.path(), line.repeat(1001)).unwrap();
-    let error = read.requests(&[], false, &Hashes::new()).unwrap_err();
+    let error = read
+        .requests(&[], (false, &[]), &Hashes::new())
+        .unwrap_err();
     assert!(error.why.contains("has changed since"), "{error}");
 }
 
@@ -179,9 +183,9 @@ fn a_body_that_has_changed_is_noticed() {
     assert_eq!(load.files.len(), 1);
     assert_eq!(load.files[&body.display().to_string()].len(), 64);
     let read = load.request_file.as_ref().unwrap();
-    assert!(read.requests(&[], false, &load.files).is_ok());
+    assert!(read.requests(&[], (false, &[]), &load.files).is_ok());
     std::fs::write(&body, "as it is").unwrap();
-    let error = read.requests(&[], false, &load.files).unwrap_err();
+    let error = read.requests(&[], (false, &[]), &load.files).unwrap_err();
     assert!(error.why.contains(":1:2: "), "{error}");
     assert!(
         error

@@ -13,8 +13,9 @@ pub use query::{Expression, Predicate, Query, Value};
 pub(super) use session::FlowSession;
 
 use super::super::Statuses;
+use super::feed::Feed;
 use super::request::HttpRequest;
-use super::template::{Encoding, Piece, Variable};
+use super::template::{Encoding, Piece, Variable, joined};
 
 /// Maximum bytes of a reply's body in a step that reads it.
 pub(super) const MOST_BODY: usize = 64 * 1024;
@@ -26,23 +27,8 @@ pub(super) const MOST_CAPTURED: usize = 4096;
 pub struct Flow {
     /// In their order.
     pub steps: Vec<Step>,
-    /// What each variable is before the first step.
-    pub variables: Vec<Initial>,
-    /// The rows of data, each with a value per column.
-    pub rows: Vec<Vec<Box<[u8]>>>,
-    /// Whether a session takes a random row instead of the next one.
-    pub is_random: bool,
-}
-
-/// The value of a variable before the first step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Initial {
-    /// None: a step captures it.
-    Captured,
-    /// The same for all clients.
-    Given(Box<[u8]>),
-    /// That of this column in the session's row.
-    Column(usize),
+    /// Its variables. Each session takes a row.
+    pub feed: Feed,
 }
 
 /// One request of a session.
@@ -179,18 +165,6 @@ impl Step {
         let body = self.body.iter().flatten().map(Part::piece).collect();
         (joined(head), body)
     }
-}
-
-/// With neighbouring texts in one piece.
-fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
-    let mut joined: Vec<Piece> = Vec::new();
-    for piece in pieces {
-        match (joined.last_mut(), piece) {
-            (Some(Piece::Text(text)), Piece::Text(more)) => text.extend(more),
-            (_, other) => joined.push(other),
-        }
-    }
-    joined
 }
 
 impl Part {

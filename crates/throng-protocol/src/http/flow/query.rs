@@ -17,7 +17,7 @@ use super::Part;
 pub enum Query {
     /// Its status.
     Status,
-    /// The first header of this name.
+    /// The header of this name, or all of them.
     Header(String),
     /// A cookie that it sets.
     Cookie(String),
@@ -51,6 +51,8 @@ pub enum Predicate {
     Compares(&'static [Ordering], f64),
     /// As text, it is this.
     EqualsText(Vec<Part>),
+    /// It is this text, or has an element that is.
+    Includes(Vec<Part>),
     /// It has this part.
     Contains(Vec<Part>),
     /// It begins so.
@@ -135,8 +137,15 @@ impl Query {
         match self {
             Self::Status => Some(Value::Json(seen.status.into())),
             Self::Header(name) => {
-                let mut values = lines(seen.head).filter_map(|line| field(line, name));
-                values.next().map(text)
+                let values = lines(seen.head).filter_map(|line| field(line, name));
+                let mut values: Vec<Value> = values.map(text).collect();
+                match values.len() {
+                    0 | 1 => values.pop(),
+                    _ => {
+                        let nodes = values.into_iter().map(Value::into_text);
+                        Some(Value::Nodes(nodes.map(Json::String).collect()))
+                    }
+                }
             }
             Self::Cookie(name) => set_value(seen.head, name.as_bytes()).map(text),
             Self::Body => Some(text(seen.body)),
@@ -182,17 +191,27 @@ impl Value {
             Self::Nodes(nodes) => Some(nodes.len()),
             Self::Json(Json::Array(array)) => Some(array.len()),
             Self::Json(Json::Object(object)) => Some(object.len()),
-            Self::Json(Json::String(text)) | Self::Text(text) => Some(text.len()),
-            Self::Json(_) => None,
+            Self::Json(_) | Self::Text(_) => None,
         }
     }
 
+    fn is_empty(&self) -> bool {
+        self.text().map(str::len).or(self.elements()) == Some(0)
+    }
+
     fn contains(&self, part: &str) -> bool {
+        match self.text() {
+            Some(text) => text.contains(part),
+            None => self.includes(part),
+        }
+    }
+
+    fn includes(&self, text: &str) -> bool {
         match self {
             Self::Nodes(nodes) | Self::Json(Json::Array(nodes)) => {
-                nodes.iter().any(|node| node.as_str() == Some(part))
+                nodes.iter().any(|node| node.as_str() == Some(text))
             }
-            _ => self.text().is_some_and(|text| text.contains(part)),
+            _ => self.text() == Some(text),
         }
     }
 }
@@ -229,6 +248,7 @@ impl Predicate {
                 .number()
                 .is_some_and(|value| orders.contains(&value.total_cmp(number))),
             Self::EqualsText(expected) => value.clone().into_text() == text_of(expected, known),
+            Self::Includes(expected) => value.includes(&text_of(expected, known)),
             Self::Contains(part) => value.contains(&text_of(part, known)),
             Self::StartsWith(start) => value
                 .text()
@@ -240,7 +260,7 @@ impl Predicate {
                 value.text().is_some_and(|text| expression.0.is_match(text))
             }
             Self::Counts(count) => value.elements() == Some(*count),
-            Self::IsEmpty => value.elements() == Some(0),
+            Self::IsEmpty => value.is_empty(),
         }
     }
 }

@@ -1,22 +1,20 @@
 //! One client's session.
 
-use super::super::super::mix::scrambled;
 use super::super::super::status::ReplyTotals;
 use super::super::template::Known;
 use super::query::Seen;
-use super::{Flow, Initial, MOST_BODY, MOST_CAPTURED, StepDone};
+use super::{Flow, MOST_BODY, MOST_CAPTURED, StepDone};
 
 /// The state of one client's session: the step that it is at, and what it has captured.
 #[derive(Debug)]
 pub(in super::super) struct FlowSession {
     flow: &'static Flow,
-    /// The value of each variable.
-    known: Box<[Known]>,
     /// Head and body of the reply that is being read, as far as its step needs them.
     head: Vec<u8>,
     body: Vec<u8>,
     /// The step of the next reply.
     step: u16,
+    has_begun: bool,
     /// The status of the last reply.
     status: u16,
     is_too_long: bool,
@@ -34,46 +32,26 @@ impl FlowSession {
     pub(in super::super) fn new(flow: &'static Flow) -> Self {
         Self {
             flow,
-            known: vec![Known::default(); flow.variables.len()].into(),
             head: Vec::new(),
             body: Vec::new(),
             step: 0,
+            has_begun: false,
             status: 0,
             is_too_long: false,
             done: StepDone::default(),
         }
     }
 
-    /// Begins session `number` of all clients.
-    pub(in super::super) fn start(&mut self, number: u64, seed: u64) {
-        let flow = self.flow;
-        let place = if flow.is_random {
-            scrambled(seed ^ scrambled(number))
-        } else {
-            number
-        };
-        let row = place.checked_rem(flow.rows.len() as u64);
-        let row = row.map(|row| &flow.rows[row as usize]);
-        for (known, initial) in self.known.iter_mut().zip(&flow.variables) {
-            *known = match (initial, row) {
-                (Initial::Given(value), _) => Known::Shared(value),
-                (Initial::Column(column), Some(row)) => Known::Shared(&row[*column]),
-                (Initial::Captured | Initial::Column(_), _) => Known::default(),
-            };
-        }
-    }
-
-    /// The values of all variables.
-    pub(in super::super) fn known(&self) -> &[Known] {
-        &self.known
+    /// Whether this client has begun a session before.
+    pub(in super::super) fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// A request was begun.
     pub(in super::super) fn begin(&mut self, step: usize) {
+        self.has_begun = true;
         self.step = step as u16;
-        self.head.clear();
-        self.body.clear();
-        self.body.shrink_to(MOST_CAPTURED);
+        (self.head, self.body) = (Vec::new(), Vec::new());
         self.is_too_long = false;
     }
 
@@ -102,6 +80,7 @@ impl FlowSession {
         &mut self,
         status: u16,
         is_expected: bool,
+        known: &mut [Known],
         tally: &mut ReplyTotals,
     ) {
         self.status = status;
@@ -110,7 +89,7 @@ impl FlowSession {
         } else if self.is_too_long {
             Some(TOO_LONG)
         } else {
-            self.judge(status).err()
+            self.judge(status, known).err()
         };
         if let Some(why) = failure {
             tally.fail(why);
@@ -124,13 +103,13 @@ impl FlowSession {
     }
 
     /// What the last reply was judged by, and what was captured from it, a line for each.
-    pub(in super::super) fn in_words(&self) -> Vec<String> {
+    pub(in super::super) fn in_words(&self, known: &[Known]) -> Vec<String> {
         let step = &self.flow.steps[usize::from(self.done.step)];
         let seen = Seen::new(self.status, &self.head, &self.body);
         let mut words = Vec::new();
         for assert in &step.asserts {
             let value = assert.query.find(&seen);
-            let is_so = assert.predicate.holds(value.as_ref(), &self.known) != assert.is_negated;
+            let is_so = assert.predicate.holds(value.as_ref(), known) != assert.is_negated;
             let word = if is_so { "asserted" } else { "failed" };
             let found = value.map_or_else(|| "nothing".to_owned(), shortened);
             words.push(format!("{word}: {} (found: {found})", assert.failure));
@@ -149,12 +128,12 @@ impl FlowSession {
         self.done
     }
 
-    fn judge(&mut self, status: u16) -> Result<(), &'static str> {
+    fn judge(&self, status: u16, known: &mut [Known]) -> Result<(), &'static str> {
         let step = &self.flow.steps[usize::from(self.step)];
         let seen = Seen::new(status, &self.head, &self.body);
         for assert in &step.asserts {
             let value = assert.query.find(&seen);
-            if assert.predicate.holds(value.as_ref(), &self.known) == assert.is_negated {
+            if assert.predicate.holds(value.as_ref(), known) == assert.is_negated {
                 return Err(assert.failure);
             }
         }
@@ -164,9 +143,9 @@ impl FlowSession {
             found.push((capture.variable, value.into_text().into_bytes()));
         }
         for (variable, value) in found {
-            self.known[variable] = Known::Own(value.into());
+            known[variable] = Known::Own(value.into());
         }
-        let kept: usize = self.known.iter().map(Known::kept).sum();
+        let kept: usize = known.iter().map(Known::kept).sum();
         if kept > MOST_CAPTURED {
             return Err(TOO_MUCH);
         }

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::super::super::{Dialogue, ReplyCounts, Requesters, Settings};
 use super::super::Http;
+use super::super::feed::Initial;
 use super::*;
 
 fn text(text: &str) -> Vec<Part> {
@@ -53,17 +54,21 @@ fn login() -> Flow {
     });
     Flow {
         steps: vec![login, me],
-        variables: vec![Initial::Column(0), Initial::Captured],
-        rows: ["a \"b\"", "c#d"]
-            .map(|name| vec![name.as_bytes().into()])
-            .into(),
-        is_random: false,
+        feed: Feed {
+            variables: vec![Initial::Column(0), Initial::Captured],
+            rows: ["a \"b\"", "c#d"]
+                .map(|name| vec![name.as_bytes().into()])
+                .into(),
+            is_random: false,
+        },
     }
 }
 
 fn clients(flow: Flow, clients: u64) -> Box<dyn Requesters> {
+    let flow: &'static Flow = Box::leak(Box::new(flow));
     let settings = Settings {
-        flow: Some(Box::leak(Box::new(flow))),
+        flow: Some(flow),
+        feed: Some(&flow.feed),
         clients,
         ..Settings::default()
     };

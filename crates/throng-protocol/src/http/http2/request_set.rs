@@ -7,7 +7,7 @@ use super::super::super::pattern::Interned;
 use super::super::super::{Mix, Settings, Statuses};
 use super::super::cookies::Jar;
 use super::super::request_set::Key;
-use super::super::template::{Piece, Received, Values};
+use super::super::template::{Encoding, Piece, Values};
 use super::super::{HttpRequest, text};
 use super::{hpack, message};
 
@@ -144,7 +144,7 @@ impl Variable {
     fn text(&mut self, pieces: &[Piece]) -> Vec<u8> {
         let mut text = Vec::new();
         if let Some(values) = &mut self.values {
-            values.write(pieces, &[], Received::NOTHING, &mut text);
+            values.write(pieces, &[], &Jar::EMPTY, &mut text);
         }
         text
     }
@@ -194,7 +194,11 @@ fn head(request: &HttpRequest, settings: &Settings, is_grpc: bool) -> Vec<Part> 
         .filter(|(name, _)| name != "host" && !hpack::OF_CONNECTIONS.contains(&name.as_bytes()))
         .map(|(name, value)| (&**name, *value));
     for (name, value) in path.chain(host.take(1)).chain(others).chain(of_grpc) {
-        match request.variable_pieces(value) {
+        let encoding = match name {
+            ":path" => Encoding::Path,
+            _ => Encoding::Header,
+        };
+        match request.variable_pieces(value, encoding) {
             Some(pieces) => {
                 hpack::push_name(name, &mut bytes);
                 parts.push(Part::Bytes(std::mem::take(&mut bytes)));

@@ -169,7 +169,7 @@ impl Http2Requesters {
             let variable = Variable {
                 values: request_set
                     .has_variables
-                    .then(|| Values::new(client, settings.clients, settings.seed)),
+                    .then(|| Values::new(settings, client)),
                 jar: request_set.keeps_cookies.then(Default::default),
             };
             let checked = BodyState::new(settings);

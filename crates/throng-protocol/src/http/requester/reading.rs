@@ -298,7 +298,7 @@ impl ClientHalf<'_> {
 
     /// Checks the next bytes of a body.
     fn check(&mut self, mut content: &[u8]) -> Result<(), WrongReply> {
-        if let Some(session) = self.client.session_mut() {
+        if let Some((session, _)) = self.client.session_mut() {
             session.note_body(content);
         }
         let reply = &mut self.reply;
@@ -348,8 +348,8 @@ impl ClientHalf<'_> {
             replies.refused += 1;
             shared.tally.refuse(status);
         }
-        if let Some(session) = client.session_mut() {
-            session.complete(status, is_expected, &mut shared.tally);
+        if let Some((session, known)) = client.session_mut() {
+            session.complete(status, is_expected, known, &mut shared.tally);
             if session.done().is_last {
                 client.next = 0;
             }

@@ -383,7 +383,7 @@ fn requests_with_variables_are_made_for_one_client() {
     let request = HttpRequest::new(None, "/{number}/{client}", &[], None).unwrap();
     let settings = Settings {
         clients: 10,
-        ..asking(request.with_variables_if(true).unwrap())
+        ..asking(request.with_variables_if(true, &[]).unwrap())
     };
     let mut requester = HttpRequester::new(&settings, 3);
     let head =
