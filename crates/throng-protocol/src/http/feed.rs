@@ -1,7 +1,6 @@
 //! Variables whose values come from rows of data, from the user, or from earlier replies.
 
 use super::super::mix::scrambled;
-use super::template::Known;
 
 /// The variables of a load, each by its place, and the rows that some take their values from.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,6 +45,37 @@ impl Feed {
                 (Initial::Column(column), Some(row)) => Known::Shared(&row[*column]),
                 (Initial::Captured | Initial::Column(_), _) => Known::default(),
             };
+        }
+    }
+}
+
+/// The value of a variable.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Known {
+    /// None yet.
+    #[default]
+    Nothing,
+    /// The same for many sessions.
+    Shared(&'static [u8]),
+    /// Captured by this one.
+    Own(Box<[u8]>),
+}
+
+impl Known {
+    /// The value; empty without one.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Nothing => &[],
+            Self::Shared(value) => value,
+            Self::Own(value) => value,
+        }
+    }
+
+    /// Bytes that only this session keeps.
+    pub(super) fn kept(&self) -> usize {
+        match self {
+            Self::Own(value) => value.len(),
+            Self::Nothing | Self::Shared(_) => 0,
         }
     }
 }

@@ -2,8 +2,9 @@
 //! memory as often as their weights require.
 
 use super::cookies::Jar;
+use super::feed::Known;
 use super::flow::{Flow, FlowSession};
-use super::template::{Known, Piece, Values};
+use super::template::{Piece, Values};
 
 /// Maximum bytes of memory kept for a client's next request.
 const BUFFER_LIMIT: usize = 64 * 1024;

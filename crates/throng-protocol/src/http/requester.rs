@@ -7,11 +7,12 @@ use super::super::requesters::First;
 use super::super::status::ReplyTotals;
 use super::super::{ProtocolError, Replies, ReplyCounts, Requesters, Settings};
 use super::chunked::Chunks;
+use super::feed::Known;
 use super::flow::{FlowSession, StepDone};
 use super::generated::Generated;
 use super::head_cache::Last;
 use super::request_set::{BodyState, RequestSet, request_set};
-use super::template::{Known, Values};
+use super::template::Values;
 use super::wrong::Fault;
 use reading::ClientHalf;
 

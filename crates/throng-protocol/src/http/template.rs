@@ -6,7 +6,7 @@
 use super::super::Settings;
 use super::super::mix::scrambled;
 use super::cookies::Jar;
-use super::feed::Feed;
+use super::feed::{Feed, Known};
 
 /// Maximum length of a random text in characters.
 const LONGEST_RANDOM: u16 = 1024;
@@ -92,37 +92,6 @@ impl Encoding {
     fn length(self, value: &[u8]) -> u64 {
         let lengths = value.iter().map(|byte| self.written(*byte).1 as u64);
         lengths.sum()
-    }
-}
-
-/// The value of a variable of a flow.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Known {
-    /// None yet.
-    #[default]
-    Nothing,
-    /// The same for many sessions.
-    Shared(&'static [u8]),
-    /// Captured by this one.
-    Own(Box<[u8]>),
-}
-
-impl Known {
-    /// The value; empty without one.
-    pub(super) fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Nothing => &[],
-            Self::Shared(value) => value,
-            Self::Own(value) => value,
-        }
-    }
-
-    /// Bytes that only this session keeps.
-    pub(super) fn kept(&self) -> usize {
-        match self {
-            Self::Own(value) => value.len(),
-            Self::Nothing | Self::Shared(_) => 0,
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use serde_json_path::JsonPath;
 
 use super::super::cookies::{field, lines, set_value};
-use super::super::template::Known;
+use super::super::feed::Known;
 use super::Part;
 
 /// Where a value is in a reply.

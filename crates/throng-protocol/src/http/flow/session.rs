@@ -1,7 +1,7 @@
 //! One client's session.
 
 use super::super::super::status::ReplyTotals;
-use super::super::template::Known;
+use super::super::feed::Known;
 use super::query::Seen;
 use super::{Flow, MOST_BODY, MOST_CAPTURED, StepDone};
 
