@@ -94,9 +94,13 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         &probes,
     )?;
     let threads = common.load_threads as usize;
-    let limit = arguments
-        .search
-        .limit(threads, origin.hosts().len(), &host::load_resources())?;
+    let mut limit =
+        arguments
+            .search
+            .limit(threads, origin.hosts().len(), &host::load_resources())?;
+    if limit.find.is_rate() && common.load.has_flow() {
+        limit.find = Find::Sessions;
+    }
     let mut settings = Settings {
         server_address: measuring
             .lab
@@ -139,6 +143,7 @@ fn question(servers: &[&str], find: Find) -> String {
     let what = match find {
         Find::Clients => "How many clients",
         Find::Rate => "How many requests per second",
+        Find::Sessions => "How many sessions per second",
     };
     format!("{what} {verb} {} hold, and what limits it?", list(servers))
 }

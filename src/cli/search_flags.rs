@@ -80,7 +80,7 @@ pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), Sp
     load.clients = limit.clients.unwrap_or(most);
     settings.clients = limit.clients.into_iter().collect();
     settings.runs = limit.confirm;
-    if limit.find == Find::Rate {
+    if limit.find.is_rate() {
         load.arrival.get_or_insert(Spacing::Poisson);
     }
     Ok(())
@@ -114,9 +114,9 @@ impl SearchFlags {
             let what = "--clients cannot be set, since the search varies it; bound it with --from and --max, or use --find rate";
             return Err(WrongOption::new("clients", what.to_owned()).into());
         }
-        let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
+        let clients = find.is_rate().then(|| self.clients.unwrap_or(50));
         let (most, max_reason) = self.bound(find, clients, threads, hosts, resources)?;
-        let usual = if find == Find::Rate { 100 } else { 16 };
+        let usual = if find.is_rate() { 100 } else { 16 };
         if let Some(from) = self.from.filter(|from| u64::from(*from) > most) {
             let why = format!(
                 "--from {from} is above the upper bound of {most} ({max_reason}); lower it"
@@ -127,7 +127,7 @@ impl SearchFlags {
         until.extend(self.p99.map(|time| {
             let metric = match find {
                 Find::Clients => "p99",
-                Find::Rate => "response_p99",
+                Find::Rate | Find::Sessions => "response_p99",
             };
             match time.as_micros() {
                 us if us % 1000 == 0 => format!("{metric} > {}ms", us / 1000),
@@ -169,7 +169,7 @@ impl SearchFlags {
         let (fits, shortage) = preflight::most(connected.div_ceil(hosts), threads, resources);
         let fits = fits.saturating_mul(hosts);
         match (find, shortage) {
-            (Find::Rate, Some(shortage)) => Err(shortage.into()),
+            (Find::Rate | Find::Sessions, Some(shortage)) => Err(shortage.into()),
             (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),
             (Find::Clients, Some(shortage)) => Ok((u64::from(fits), shortage.to_string())),
             (_, None) => Ok((wanted, because)),

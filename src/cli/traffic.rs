@@ -145,16 +145,16 @@ impl TrafficFlags {
 pub(super) fn check_for_search(load: &LoadSpec, find: Find) -> Result<(), SpecError> {
     match find {
         Find::Clients => load.check_arrival(),
-        Find::Rate if load.rate.is_some() => {
+        Find::Rate | Find::Sessions if load.rate.is_some() => {
             let why =
                 "`rate` cannot be set, since the search varies it; bound it with --from and --max";
             Err(SpecError::key("rate", why))
         }
-        Find::Rate if load.think != Think::None => {
+        Find::Rate | Find::Sessions if load.think != Think::None => {
             let why =
                 "`think` cannot be used with --find rate; leave it out, or use --find clients";
             Err(SpecError::key("think", why))
         }
-        Find::Rate => Ok(()),
+        Find::Rate | Find::Sessions => Ok(()),
     }
 }

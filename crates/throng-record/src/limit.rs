@@ -48,6 +48,15 @@ pub enum Find {
     Clients,
     /// Requests per second, in an open loop.
     Rate,
+    /// Sessions of a flow per second, in an open loop.
+    Sessions,
+}
+
+impl Find {
+    /// Whether the value is a rate.
+    pub fn is_rate(self) -> bool {
+        self != Self::Clients
+    }
 }
 
 /// The result of one server's search.

@@ -12,7 +12,7 @@ use crate::provenance;
 use crate::servers::running;
 use throng_record::findings::{self, Planned};
 use throng_record::{
-    Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, OtherProcess, Purpose, Run,
+    Attempt, ClientHost, Comparison, Ending, Host, Limit, OtherProcess, Purpose, Run,
     SCHEMA_VERSION, ServerInfo, Settings, StudyInfo, ThrongProgram, Trial,
 };
 use throng_spec::registry::{Entry as _, Unsupported};
@@ -104,7 +104,7 @@ impl RunSpec {
     /// Requests per second, if the trial tries a rate.
     pub(crate) fn rate_of(&self, attempt: Option<&Attempt>) -> Option<u64> {
         let searched = self.limit.as_ref()?;
-        (searched.find == Find::Rate).then_some(attempt?.value)
+        searched.find.is_rate().then_some(attempt?.value)
     }
 
     /// All trials in their order.

@@ -30,8 +30,8 @@ pub(super) enum Piece {
     BodyLength,
     /// The header with the client's cookies, if it has any.
     Cookies,
-    /// The client's cookies after others in the same header.
-    MoreCookies,
+    /// The client's cookies before others in the same header.
+    CookiesBefore,
 }
 
 /// A variable of a flow, and how its value is written.
@@ -266,10 +266,10 @@ impl Values {
                 }
                 Piece::BodyLength => push_number(self.length(body), out),
                 Piece::Cookies => cookies.push_header(out),
-                Piece::MoreCookies if cookies.is_empty() => {}
-                Piece::MoreCookies => {
-                    out.extend_from_slice(b"; ");
+                Piece::CookiesBefore if cookies.is_empty() => {}
+                Piece::CookiesBefore => {
                     cookies.push_value(out);
+                    out.extend_from_slice(b"; ");
                 }
             }
         }
@@ -287,7 +287,7 @@ impl Values {
                 let value = self.known[usize::from(variable.place)].bytes();
                 variable.encoding.length(value)
             }
-            Piece::BodyLength | Piece::Cookies | Piece::MoreCookies => 0,
+            Piece::BodyLength | Piece::Cookies | Piece::CookiesBefore => 0,
         });
         lengths.sum()
     }

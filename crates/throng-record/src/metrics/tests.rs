@@ -200,6 +200,7 @@ fn every_rate_of_replies_is_known_as_one_and_all_that_follows_from_it() {
     let names: Vec<&str> = follow.map(|metric| metric.name).collect();
     let expected = [
         "requests_per_s",
+        "sessions_per_s",
         "completion_s",
         "clients_per_s",
         "fairness_jain",

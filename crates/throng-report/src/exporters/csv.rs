@@ -67,6 +67,7 @@ fn rows(part: &str, report: &Report<'_>, to: &mut dyn Write) -> io::Result<()> {
     let (metric, unit) = match limits.find {
         Find::Clients => ("limit_clients", "clients"),
         Find::Rate => ("limit_rate_per_s", "/s"),
+        Find::Sessions => ("limit_sessions_per_s", "/s"),
     };
     for limit in &limits.servers {
         let passed = limit.passed.map(|passed| passed.value.to_string());

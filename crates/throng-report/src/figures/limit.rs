@@ -125,6 +125,7 @@ pub(super) fn served(info: Info, source: &Source<'_>) -> Option<Figure> {
     let (label, metric) = match source.limits?.find {
         Find::Clients => ("clients served", "clients_served"),
         Find::Rate => ("Requests/s", "requests_per_s"),
+        Find::Sessions => ("Sessions/s", "sessions_per_s"),
     };
     let caption = "Served, against what the load asked for.";
     let y = Axis::logarithmic(label, None);
@@ -135,7 +136,7 @@ pub(super) fn served(info: Info, source: &Source<'_>) -> Option<Figure> {
 pub(super) fn p99(info: Info, source: &Source<'_>) -> Option<Figure> {
     let label = match source.limits?.find {
         Find::Clients => "latency",
-        Find::Rate => "response time",
+        Find::Rate | Find::Sessions => "response time",
     };
     let caption = "One request in 100 took longer.";
     let y = Axis::logarithmic(label, Some("ms"));

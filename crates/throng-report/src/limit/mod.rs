@@ -197,6 +197,7 @@ fn unit(find: Find) -> &'static str {
     match find {
         Find::Clients => "clients",
         Find::Rate => "requests per second",
+        Find::Sessions => "sessions per second",
     }
 }
 
@@ -205,8 +206,9 @@ fn amount(value: u64, find: Find) -> String {
     match (value, find) {
         (1, Find::Clients) => "1 client".to_owned(),
         (1, Find::Rate) => "1 request per second".to_owned(),
+        (1, Find::Sessions) => "1 session per second".to_owned(),
         (value, Find::Clients) => format!("{} clients", whole(value as f64)),
-        (value, Find::Rate) => format!("{} requests per second", number(value as f64)),
+        (value, find) => format!("{} {}", number(value as f64), unit(find)),
     }
 }
 

@@ -185,6 +185,7 @@ pub(super) fn overview(limits: &Limits) -> Option<String> {
         match limits.find {
             Find::Clients => "Most clients",
             Find::Rate => "Most requests per second",
+            Find::Sessions => "Most sessions per second",
         },
         list(&each)
     ))

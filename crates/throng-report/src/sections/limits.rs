@@ -59,6 +59,7 @@ fn tries(limits: &Limits, server: &ServerLimit) -> Table {
     let mut headings = vec![Column::number(match limits.find {
         Find::Clients => "Clients",
         Find::Rate => "Requests per second",
+        Find::Sessions => "Sessions per second",
     })];
     // If there is no room, the columns on the right are dropped first.
     let numbers = (1..).zip(&columns);

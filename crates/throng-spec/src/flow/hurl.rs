@@ -456,8 +456,9 @@ impl<'a> Reader<'a, '_> {
         let mut cursor = self.cursor();
         cursor.skip_spaces();
         let version = cursor.word();
-        if !["HTTP", "HTTP/1.0", "HTTP/1.1", "HTTP/2"].contains(&version) {
-            return self.wrong(1, format!("the version `{version}` is not supported"));
+        if !["HTTP", "HTTP/1.1"].contains(&version) {
+            let why = format!("`{version}` is not supported: clients speak HTTP/1.1; write HTTP");
+            return self.wrong(1, why);
         }
         cursor.skip_spaces();
         let column = cursor.column();
@@ -829,19 +830,26 @@ fn said(step: &str, condition: &str) -> &'static str {
 }
 
 fn add_pair(to: &mut Vec<Part>, name: &str, value: Vec<Part>) {
-    let written = |byte: u8| {
-        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let written = |byte: u8, is_plain: bool| {
         if is_plain {
             (byte as char).to_string()
         } else {
             format!("%{byte:02X}")
         }
     };
-    let encoded = |text: &[u8]| text.iter().map(|byte| written(*byte)).collect::<String>();
+    let encoded = |text: &[u8]| {
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+        let bytes = text.iter().map(|byte| written(*byte, is_plain(byte)));
+        bytes.collect::<String>()
+    };
+    // As Hurl does, which leaves brackets in names as they are.
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"&=#+%".contains(byte);
+    let name: String = name
+        .bytes()
+        .map(|byte| written(byte, is_plain(&byte)))
+        .collect();
     let and = if to.is_empty() { "" } else { "&" };
-    to.push(Part::Text(
-        format!("{and}{}=", encoded(name.as_bytes())).into_bytes(),
-    ));
+    to.push(Part::Text(format!("{and}{name}=").into_bytes()));
     to.extend(value.into_iter().map(|part| match part {
         Part::Text(text) => Part::Text(encoded(&text).into_bytes()),
         other => other,

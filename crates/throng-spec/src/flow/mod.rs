@@ -121,7 +121,13 @@ pub(super) fn is_plain(flow: &Flow) -> bool {
     };
     let texts = step.headers.iter().map(|(_, value)| value);
     let mut parts = texts.chain([&step.path]).chain(&step.body).flatten();
-    step.captures.is_empty()
+    // By itself, a request gets a type for its body, which a step has only if the file says it.
+    let has_type = step
+        .headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    (step.body.is_none() || has_type)
+        && step.captures.is_empty()
         && step.asserts.is_empty()
         && step.cookies.is_empty()
         && step.limit.is_none()

@@ -206,6 +206,7 @@ const REFUSED: &[(&str, usize, usize, &str)] = &[
     ),
     ("POST http://h/\n<a/>", 2, 1, "XML is not supported"),
     ("POST http://h/\nfile,b.txt;", 2, 6, "cannot read b.txt"),
+    ("GET http://h/\nHTTP/2 200", 2, 1, "clients speak HTTP/1.1"),
     ("GET http://h/\nHTTP 99", 2, 6, "`99` is not a status"),
 ];
 

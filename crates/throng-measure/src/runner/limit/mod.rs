@@ -207,7 +207,7 @@ impl ServerSearch<'_> {
         let round = self.own().filter(same).count() as u32;
         let clients = match self.asked.find {
             Find::Clients => u32::try_from(point.value).unwrap_or(u32::MAX),
-            Find::Rate => self.asked.clients.unwrap_or(1),
+            Find::Rate | Find::Sessions => self.asked.clients.unwrap_or(1),
         };
         let planned = TrialSpec {
             round,

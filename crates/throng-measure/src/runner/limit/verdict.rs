@@ -60,13 +60,15 @@ impl Criteria {
         reasons.extend(of_replies.map(|finding| finding.text.clone()));
         let behind = match self.find {
             Find::Clients => None,
-            Find::Rate => self.behind(load),
+            Find::Rate | Find::Sessions => self.behind(load),
         };
         let reached = match self.find {
             Find::Clients => Some(u64::from(load.served)).filter(|_| load.served < load.clients),
-            Find::Rate => behind
-                .is_some()
-                .then_some(load.window.replies_per_s.unwrap_or_default().floor() as u64),
+            Find::Rate | Find::Sessions => behind.is_some().then(|| {
+                let sessions = load.sessions.as_ref().and_then(|sessions| sessions.per_s);
+                let rate = sessions.or(load.window.replies_per_s);
+                rate.unwrap_or_default().floor() as u64
+            }),
         };
         reasons.extend(behind);
         for (text, condition) in &self.until {

@@ -157,9 +157,9 @@ impl Step {
         if self.cookies.is_empty() {
             head.push(Piece::Cookies);
         } else {
-            head.push(text("Cookie: ".to_owned()));
+            head.extend([text("Cookie: ".to_owned()), Piece::CookiesBefore]);
             head.extend(self.cookies.iter().map(Part::piece));
-            head.extend([Piece::MoreCookies, text("\r\n".to_owned())]);
+            head.push(text("\r\n".to_owned()));
         }
         head.push(text("\r\n".to_owned()));
         let body = self.body.iter().flatten().map(Part::piece).collect();

@@ -131,12 +131,6 @@ impl FlowSession {
     fn judge(&self, status: u16, known: &mut [Known]) -> Result<(), &'static str> {
         let step = &self.flow.steps[usize::from(self.step)];
         let seen = Seen::new(status, &self.head, &self.body);
-        for assert in &step.asserts {
-            let value = assert.query.find(&seen);
-            if assert.predicate.holds(value.as_ref(), known) == assert.is_negated {
-                return Err(assert.failure);
-            }
-        }
         let mut found = Vec::with_capacity(step.captures.len());
         for capture in &step.captures {
             let value = capture.query.find(&seen).ok_or(capture.failure)?;
@@ -148,6 +142,13 @@ impl FlowSession {
         let kept: usize = known.iter().map(Known::kept).sum();
         if kept > MOST_CAPTURED {
             return Err(TOO_MUCH);
+        }
+        // They may use what was captured.
+        for assert in &step.asserts {
+            let value = assert.query.find(&seen);
+            if assert.predicate.holds(value.as_ref(), known) == assert.is_negated {
+                return Err(assert.failure);
+            }
         }
         Ok(())
     }

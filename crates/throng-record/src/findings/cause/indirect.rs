@@ -2,7 +2,6 @@
 
 use super::super::FindingKind;
 use super::{FailedTrial, Sign, Weight};
-use crate::Find;
 use crate::findings::cpu::CpuUse;
 use crate::findings::generator::BEHIND_SCHEDULE;
 use crate::format::{counted, number, time, whole};
@@ -181,7 +180,7 @@ fn waits(seen: &FailedTrial<'_>) -> Option<Sign> {
     let server = seen.server("cpu_percent")?;
     let clients = CpuUse::of_clients(seen.trial, seen.circumstances)?;
     let slow =
-        seen.circumstances.find == Find::Rate || load.errors.is_empty() && load.never_served == 0;
+        seen.circumstances.find.is_rate() || load.errors.is_empty() && load.never_served == 0;
     (slow && server_full(seen).is_none()).then(|| Sign {
         weight: Weight::Exclusion,
         sentence: "it waits for something other than CPU: too few threads, a lock, a disk, a timer"
