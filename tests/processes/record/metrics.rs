@@ -42,6 +42,7 @@ fn not_expected(name: &str) -> bool {
         || name.starts_with("response_")
         || name.starts_with("status_")
         || name.starts_with("tls_")
+        || name.starts_with("session")
         || of_http.contains(&name);
     of_others || by_chance.contains(&name) || of_jobs.contains(&name)
 }

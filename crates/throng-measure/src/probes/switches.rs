@@ -1,10 +1,12 @@
-//! Context switches and page faults.
+//! Context switches, the time that threads wait for a CPU, and page faults.
 //!
-//! The kernel counts switches per thread (`/proc/PID/task/TID/status`), so reading thousands of threads takes a while.
+//! The kernel counts switches per thread (`/proc/PID/task/TID/status`), and the time that a thread was ready to run but had no
+//! CPU (`/proc/PID/task/TID/schedstat`, its second number). Threads that end in between are missed. So reading thousands of threads takes a while.
 //! The counts are read before and after the measurement, and the values are rates over the time in between, during
 //! which the load was the same. If reading is cheap, as for one process with a few threads, samples are also taken
 //! during the measurement, for the time series.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use procfs::process::Process;
@@ -18,7 +20,7 @@ use throng_spec::registry::Info;
 pub(super) const SWITCHES: ProbeKind = ProbeKind {
     info: Info {
         name: "switches",
-        summary: "context switches, voluntary and not, and page faults",
+        summary: "context switches, voluntary and not, waits for a CPU, and page faults",
     },
     supported: need_proc,
     metrics: metrics::switches::METRICS,
@@ -57,10 +59,15 @@ struct Counts {
     involuntary: u64,
     minor: u64,
     major: u64,
+    /// How long threads were ready to run, and waited for a CPU; `None` if the kernel does not count that.
+    waited_ns: Option<u64>,
 }
 
 fn read(tree: &Tree) -> Counts {
-    let mut counts = Counts::default();
+    let mut counts = Counts {
+        waited_ns: Some(0),
+        ..Counts::default()
+    };
     for (process, stat) in tree.stats() {
         counts.minor += stat.minflt + stat.cminflt;
         counts.major += stat.majflt + stat.cmajflt;
@@ -73,9 +80,25 @@ fn add_switches(process: &Process, counts: &mut Counts) {
     let Ok(tasks) = process.tasks() else {
         return;
     };
-    for status in tasks.flatten().filter_map(|task| task.status().ok()) {
+    for task in tasks.flatten() {
+        // A thread that ended has neither.
+        let Ok(status) = task.status() else {
+            continue;
+        };
         counts.voluntary += status.voluntary_ctxt_switches.unwrap_or(0);
         counts.involuntary += status.nonvoluntary_ctxt_switches.unwrap_or(0);
+        let sum = counts.waited_ns.zip(waited_ns(task.pid, task.tid));
+        counts.waited_ns = sum.map(|(sum, waited)| sum + waited);
+    }
+}
+
+/// How long a thread was ready to run, and waited for a CPU.
+fn waited_ns(pid: i32, tid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"));
+    match text {
+        Ok(text) => text.split_whitespace().nth(1)?.parse().ok(),
+        // It ended since it was listed.
+        Err(_) => Path::new("/proc/self/schedstat").exists().then_some(0),
     }
 }
 
@@ -138,4 +161,8 @@ fn rates(before: &Counts, after: &Counts, elapsed: f64, out: &mut dyn FnMut(&'st
     );
     rate("minor_faults_per_s", before.minor, after.minor);
     rate("major_faults_per_s", before.major, after.major);
+    if let Some((before, after)) = before.waited_ns.zip(after.waited_ns) {
+        let waited_s = after.saturating_sub(before) as f64 / 1e9;
+        out("threads_waiting_for_cpu", waited_s / elapsed);
+    }
 }

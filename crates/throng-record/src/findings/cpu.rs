@@ -19,6 +19,8 @@ const LEFT: f64 = 1.1;
 const UNCOUNTED_MS: f64 = 20.0;
 /// The share of a quota's periods in which it may stop a side.
 const THROTTLED_SHARE: f64 = 0.01;
+/// The share of the time in which threads have work that they may wait for a CPU.
+const CPU_WAIT_SHARE: f64 = 0.4;
 /// Share of a CPU that probes may take in the measured phase.
 const PROBES_SHARE: f64 = 0.02;
 /// Duration of one sample of all probes beyond which the next one may be late.
@@ -61,6 +63,17 @@ pub static CPU_QUOTA: FindingKind = FindingKind::new(
     "rates and latencies are those of the quota (cpu.max)",
     Rule::Trial(cpu_quota),
 );
+
+/// The server had work, but no CPU, because others used it.
+pub static NO_CPU: FindingKind = FindingKind::new(
+    "no-cpu",
+    Severity::Note,
+    "Threads of the server were ready to run and had no CPU for more than 40 % of the time in which they had work, although the \
+     server did not use all of its CPUs itself. Rate and latency then describe what it was left, not the server.",
+    "give the server CPUs of its own (--server-cpus); stop other processes",
+    Rule::Trial(no_cpu),
+)
+.of_server();
 
 /// The kernel slowed a side down because its control group used too much memory.
 pub static MEMORY_HIGH: FindingKind = FindingKind::new(
@@ -249,6 +262,20 @@ pub const BY_HOST: &str = "by_host";
 
 /// The value of [`CPU_QUOTA`]: the share of its periods in which it stopped processes.
 pub const THROTTLED: &str = "throttled";
+
+fn no_cpu(seen: &Observed<'_>) -> Option<Evidence> {
+    let waiting = super::metric(seen.trial.server_side.as_ref(), "threads_waiting_for_cpu")?;
+    let server = CpuUse::of_server(seen.trial, &seen.circumstances)?;
+    let share = waiting / (waiting + server.used / 100.0);
+    (share >= CPU_WAIT_SHARE && !server.is_full()).then(|| {
+        let percent = format::number(100.0 * share);
+        let used = format::number(server.used);
+        format!(
+            "the server's threads waited for a CPU {percent} % of the time that they had work, and used {used} % of a CPU"
+        )
+        .into()
+    })
+}
 
 fn cpu_quota(seen: &Observed<'_>) -> Option<Evidence> {
     let of_side = |side: &Side| {

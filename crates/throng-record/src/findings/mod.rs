@@ -205,6 +205,7 @@ pub static FINDINGS: &[&FindingKind] = &[
     &replies::RATE_NOT_KEPT,
     &cpu::CLIENT_LIMITED,
     &cpu::CLIENTS_FULL,
+    &cpu::NO_CPU,
     &cpu::CPU_QUOTA,
     &cpu::MEMORY_HIGH,
     &cpu::PROBES,

@@ -228,6 +228,24 @@ fn a_few_unexpected_replies_are_errors_and_no_more() {
     assert_eq!(few, None);
 }
 
+#[test]
+fn a_server_without_a_cpu_is_told_from_one_that_is_slow() {
+    let found_with = |cpu_percent: f64, waiting: f64| {
+        let found = found(|trial, _| {
+            trial.server_side = Some(side(&[
+                ("cpu_percent", cpu_percent),
+                ("tasks_peak", 1.0),
+                ("threads_waiting_for_cpu", waiting),
+            ]));
+        });
+        names(&found).contains(&"no-cpu")
+    };
+    // A neighbour on its CPU; a full CPU; an idle server.
+    assert!(found_with(50.0, 0.5));
+    assert!(!found_with(98.0, 0.9));
+    assert!(!found_with(50.0, 0.1));
+}
+
 /// What is found in a load, by name; it had replies.
 fn kinds(load: &Load) -> Vec<&'static str> {
     let mut answered = load.clone();
