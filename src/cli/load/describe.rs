@@ -87,6 +87,11 @@ fn answer(load: &Load) -> String {
         Some(rate) => format!("{} requests/s", format::number(rate)),
         None => format!("{} replies", format::whole(load.window.replies as f64)),
     };
+    let flow = load.sessions.as_ref().and_then(|sessions| sessions.per_s);
+    let done = match flow {
+        Some(rate) => format!("{} sessions/s, {done}", format::number(rate)),
+        None => done,
+    };
     let mut text = format!(
         "{done} from {} of {} clients",
         format::whole(load.served.into()),

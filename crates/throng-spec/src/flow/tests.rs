@@ -283,6 +283,34 @@ fn what_is_not_supported_is_named_with_its_place() {
 }
 
 #[test]
+fn a_flow_of_one_plain_request_is_the_load_of_its_url() {
+    use super::super::{LoadSpec, Paths, RequestFile};
+    let load = LoadSpec {
+        protocol: Some("http".to_owned()),
+        ..LoadSpec::default()
+    };
+    let settings = |load: &LoadSpec| load.dialogue("h:1").unwrap().1;
+    let of_url = settings(&LoadSpec {
+        path: Some(Paths::one("/a?b=c".to_owned())),
+        ..load.clone()
+    });
+    let of_file = |text: &str| {
+        let file = RequestFile::holding("a.hurl", text).unwrap();
+        settings(&LoadSpec {
+            request_file: Some(file),
+            ..load.clone()
+        })
+    };
+    let plain = of_file("GET http://h:1/a?b=c\n");
+    assert!(plain.flow.is_none());
+    let requests =
+        |settings: &throng_protocol::Settings| settings.requests.parts().collect::<Vec<_>>();
+    assert_eq!(requests(&plain), requests(&of_url));
+    let session = of_file("GET http://h:1/a?b=c\nHTTP 200\n[Asserts]\nbody exists\n");
+    assert!(session.flow.is_some());
+}
+
+#[test]
 fn rows_are_checked_before_a_load() {
     for (name, text, line, column, why) in [
         ("a.csv", "", 1, 1, "has no rows"),
