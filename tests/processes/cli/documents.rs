@@ -199,6 +199,10 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             set(&mut words, &["--warm-up"], "0s");
         }
         "load" if !has(&words, &ENDS) => {
+            // While other tests run, connecting more of them may take longer than the load.
+            if !has(&words, &["--clients", "-c"]) {
+                set(&mut words, &["--clients"], "2");
+            }
             set(&mut words, &["--duration", "-d"], "200ms");
             set(&mut words, &["--warm-up"], "0s");
         }
