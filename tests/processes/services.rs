@@ -513,7 +513,9 @@ fn web_servers_are_compared() {
 /// every step.
 #[test]
 fn users_log_in_to_django() {
-    const SESSIONS: usize = 1000;
+    // Django needs most of a CPU for each hundred sessions a second, which the tests beside this one miss.
+    let is_full = std::env::var_os("THRONG_FULL").is_some_and(|value| value == "1");
+    let sessions_asked: usize = if is_full { 1000 } else { 200 };
     let django = web(
         "django",
         "command -v gunicorn && /usr/bin/python3 -c 'import django'",
@@ -531,7 +533,7 @@ fn users_log_in_to_django() {
     command.arg("--data-file").arg(examples.join("users.csv"));
     command.arg("--variable");
     command.arg(format!("host=http://127.0.0.1:{}", running.place));
-    let requests = SESSIONS.to_string();
+    let requests = sessions_asked.to_string();
     command.args([
         "--clients",
         "20",
@@ -552,7 +554,7 @@ fn users_log_in_to_django() {
     let sessions = load.sessions.expect("sessions");
     assert_eq!(
         (sessions.completed, sessions.failed),
-        (SESSIONS as u64, 0),
+        (sessions_asked as u64, 0),
         "{printed}"
     );
     let steps: Vec<(&str, u64)> = sessions
@@ -560,7 +562,7 @@ fn users_log_in_to_django() {
         .iter()
         .map(|step| (step.name.as_str(), step.replies))
         .collect();
-    let all = SESSIONS as u64;
+    let all = sessions_asked as u64;
     assert_eq!(
         steps,
         ["form", "login", "home", "logout"].map(|name| (name, all))
@@ -575,7 +577,7 @@ fn users_log_in_to_django() {
     ] {
         let line = format!("\"{request} HTTP/1.1\" {status} ");
         let count = log.lines().filter(|text| text.contains(&line)).count();
-        assert_eq!(count, SESSIONS, "{line}");
+        assert_eq!(count, sessions_asked, "{line}");
     }
-    assert_eq!(log.lines().count(), 4 * SESSIONS);
+    assert_eq!(log.lines().count(), 4 * sessions_asked);
 }
