@@ -107,8 +107,8 @@ impl ClientPool {
             let ended = client.state == state;
             ended.then(|| details.since.saturating_sub(self.began))
         };
-        let later = self.sessions.get(slot);
-        let later = later.map_or(0, |session| session.later_requests);
+        let session = self.sessions.get(slot);
+        let later = session.map_or(0, |session| session.later_requests);
         let granted = first_budget(&self.plan, self.client_number(slot));
         ClientStats {
             source: self.sources.address(details.source),

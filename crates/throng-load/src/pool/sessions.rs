@@ -58,10 +58,10 @@ impl ClientPool {
         let counts = |due: u64, window: &super::Window| window.has(if is_open { due } else { now });
         let place = usize::from(done.step);
         let took = now - stamp.sent;
-        let is_slow = flow.steps[place]
-            .limit
-            .is_some_and(|limit| took >= limit.as_nanos() as u64);
-        if is_slow && let Some(limit) = flow.steps[place].limit {
+        let limit = flow.steps[place].limit;
+        let missed = limit.filter(|limit| took >= limit.as_nanos() as u64);
+        let is_slow = missed.is_some();
+        if let Some(limit) = missed {
             let name = &flow.steps[place].name;
             let why = format!("{name}: duration < {}", limit.as_millis());
             *self.stats.unexpected.entry(why).or_default() += 1;

@@ -806,12 +806,15 @@ impl<'a> Reader<'a, '_> {
 
     /// Where requests go, if that has no unknown variables.
     fn known_origin(&self, origin: &str) -> Option<String> {
-        let Some(name) = origin.strip_prefix("{{") else {
-            return Some(origin.to_owned());
-        };
-        let (name, rest) = name.split_once("}}")?;
-        let value = self.context.variables.get(name.trim())?;
-        Some(format!("{value}{rest}"))
+        let mut known = String::new();
+        let mut rest = origin;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let (name, after) = after.split_once("}}")?;
+            known += before;
+            known += self.context.variables.get(name.trim())?;
+            rest = after;
+        }
+        Some(known + rest)
     }
 }
 

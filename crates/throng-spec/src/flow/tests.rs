@@ -283,6 +283,18 @@ fn what_is_not_supported_is_named_with_its_place() {
 }
 
 #[test]
+fn a_server_may_be_named_by_variables() {
+    let origin = |text: &str| hurl(text).unwrap().origin;
+    assert_eq!(origin("GET {{host}}/a").as_deref(), Some("http://h:1"));
+    assert_eq!(
+        origin("GET {{ host }}:2/a").as_deref(),
+        Some("http://h:1:2")
+    );
+    assert_eq!(origin("GET http://{{name}}:8080/a"), None);
+    assert_eq!(origin("GET https://h/a").as_deref(), Some("https://h"));
+}
+
+#[test]
 fn a_flow_of_one_plain_request_is_the_load_of_its_url() {
     use super::super::{LoadSpec, Paths, RequestFile};
     let load = LoadSpec {
