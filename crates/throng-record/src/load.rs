@@ -345,7 +345,8 @@ pub struct Sessions {
     /// Complete sessions per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_s: Option<f64>,
-    /// From when a complete session was due (open loop) or began until its last reply, with the delays before its steps.
+    /// From when a complete session was due (open loop) or began until its last reply, with the delays before its steps;
+    /// without sessions in which clients rested between two slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Latency>,
     /// Its steps, in order.

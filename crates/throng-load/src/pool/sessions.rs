@@ -12,6 +12,8 @@ pub(super) struct Session {
     pub(super) due: u64,
     /// How long the client still waits before the next step.
     delay: u64,
+    /// Whether the client rested between two slices since then, so that the session's time is not the server's.
+    pub(super) has_rested: bool,
     /// Requests begun after the first one of each session.
     pub(super) later_requests: u64,
 }
@@ -20,6 +22,7 @@ impl Session {
     pub(super) const NONE: Self = Self {
         due: NO_DUE,
         delay: 0,
+        has_rested: false,
         later_requests: 0,
     };
 }
@@ -40,7 +43,7 @@ impl ClientPool {
         };
         let is_first = session.due == NO_DUE;
         if is_first {
-            session.due = due;
+            (session.due, session.has_rested) = (due, false);
         } else {
             session.later_requests += 1;
         }
@@ -89,7 +92,9 @@ impl ClientPool {
                 stats.failed += 1;
             } else {
                 stats.completed += 1;
-                stats.time.record(now - due);
+                if !session.has_rested {
+                    stats.time.record(now - due);
+                }
             }
         }
     }

@@ -153,6 +153,9 @@ impl ClientPool {
 
     /// Ends a rest between two slices. Until its next reply, a connection may be one that the server has closed.
     pub(in super::super) fn end_rest(&mut self) {
+        for session in &mut self.sessions {
+            session.has_rested = true;
+        }
         for client in &mut self.clients {
             if client.state == State::Open && client.was_answered && client.outstanding == 0 {
                 client.since_reply = Since::Rest;
