@@ -21,7 +21,7 @@ use crate::load::Engine;
 use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, probes};
 use crate::record::format::list;
-use crate::record::{Comparison, HALF_WIDTH, Method, ServerInfo, Settings, StudyInfo};
+use crate::record::{Comparison, HALF_WIDTH, Method, ServerInfo, Settings, StudyInfo, Why};
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
@@ -51,6 +51,14 @@ pub(super) struct Arguments {
     /// Duration of a slice [default: 10 to 100 ms, for about two replies per client].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     slice: Option<Duration>,
+    /// Whether to see why servers differ, in some seconds that are not timed: their CPU time by part, system calls and
+    /// waits. With slices only.
+    #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true, action = clap::ArgAction::Set,
+          value_parser = values::one_of(&[("on", true), ("off", false)]))]
+    why: bool,
+    /// Also draw a flame graph of each server, and keep the stacks in `profiles/`.
+    #[arg(long)]
+    profile: bool,
     /// Trials per server and load that count events and capture packets, after the timed trials.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
     profiled_runs: u32,
@@ -226,11 +234,17 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
             budget_s: arguments.budget.unwrap_or(BUDGET).as_secs_f64(),
             warm_up_limit_s: arguments.warm_up_limit.as_secs_f64(),
             half_width: HALF_WIDTH,
+            why: match (arguments.profile, arguments.why) {
+                (true, _) => Why::Profile,
+                (false, true) => Why::On,
+                (false, false) => Why::Off,
+            },
         }),
         _ => {
             let of_slices = [
                 ("--budget", arguments.budget.is_some()),
                 ("--slice", arguments.slice.is_some()),
+                ("--profile", arguments.profile),
             ];
             match of_slices.into_iter().find(|(_, is_given)| *is_given) {
                 None => Ok(Method::Trials),

@@ -51,6 +51,16 @@ pub fn busiest_processes() -> Vec<OtherProcess> {
     Watch::start().busiest()
 }
 
+/// Every CPU that is in use, whether or not this process may run there.
+pub(crate) fn all_cpus() -> Vec<u32> {
+    let text = read("/sys/devices/system/cpu/online").unwrap_or_default();
+    let ranges = text.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    });
+    ranges.flatten().collect()
+}
+
 /// Operating system and kernel release: "Linux 6.18.1".
 pub fn kernel() -> String {
     let name = rustix::system::uname();

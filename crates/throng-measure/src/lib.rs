@@ -10,6 +10,7 @@ pub mod network;
 pub mod private_directory;
 pub mod probes;
 pub mod processes;
+mod profile;
 pub mod provenance;
 pub mod runner;
 pub mod servers;

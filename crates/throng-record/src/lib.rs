@@ -30,6 +30,7 @@ pub mod load_event;
 pub mod load_stats;
 mod lock;
 pub mod metrics;
+pub mod profile;
 mod provenance;
 mod purpose;
 mod reading;
@@ -73,13 +74,14 @@ pub use load::{
 pub use load_event::{LoadEvent, LoadSnapshot, Phase};
 pub use load_stats::{LoadStats, StoppedBy};
 pub use lock::Lock;
+pub use profile::Profile;
 pub use provenance::{ForeignProgram, OtherProcess, ThrongProgram, UsedFile};
 pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_other};
 pub use resources::Resources;
 pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage};
 pub use side::{Side, Spin};
-pub use slices::{HALF_WIDTH, Method, Slice};
+pub use slices::{HALF_WIDTH, Method, Slice, Why};
 pub use store::{Store, read};
 pub use study::{Expected, LeftOut, Published, PublishedValue, Scaled, Scene, Study, StudyPart};
 pub use trials::{TRIALS, Trials, read_trials};
@@ -368,6 +370,9 @@ pub struct Trial {
     /// Its slices, if servers ran side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
+    /// What the server does with its CPU time, if it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// The speed of the CPUs before and after the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,

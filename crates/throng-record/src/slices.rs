@@ -25,7 +25,32 @@ pub enum Method {
         warm_up_limit_s: f64,
         /// Half the width of the 95 % interval at which a ratio is precise: 0.01 means ±1 %.
         half_width: f64,
+        /// Whether the servers are also watched, in turns that are not timed.
+        #[serde(default, skip_serializing_if = "Why::is_off")]
+        why: Why,
     },
+}
+
+/// How closely servers are watched to see why they differ.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// Not at all.
+    #[default]
+    Off,
+    /// In a few turns.
+    On,
+    /// In several times as many, whose stacks are kept.
+    Profile,
+}
+
+impl Why {
+    /// Whether it is [`Self::Off`].
+    pub fn is_off(&self) -> bool {
+        *self == Self::Off
+    }
 }
 
 /// Default of the longest warm-up.
@@ -42,6 +67,7 @@ impl Method {
             budget_s: budget.as_secs_f64(),
             warm_up_limit_s: warm_up_limit.unwrap_or(WARM_UP_LIMIT).as_secs_f64(),
             half_width: HALF_WIDTH,
+            why: Why::Off,
         }
     }
 

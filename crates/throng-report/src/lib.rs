@@ -28,6 +28,7 @@ pub mod summary;
 mod thresholds;
 pub mod trial_files;
 mod warm_up;
+pub mod why;
 
 #[cfg(test)]
 mod estimates;
@@ -59,6 +60,7 @@ use throng_record::metrics::ConditionResult;
 use throng_record::{self as record, Draft, Finding, Run, Trial, counting};
 use throng_spec::registry::Unsupported;
 use trial_files::ClientLog;
+use why::Why;
 
 /// Everything an exporter needs.
 #[derive(Debug, Clone)]
@@ -70,6 +72,8 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// The comparisons of its servers.
     pub comparison: Comparison,
+    /// Why servers differ, for each pair that was watched.
+    pub why: Vec<Why>,
     /// The thresholds, and whether each was missed.
     pub thresholds: Vec<ConditionResult>,
     /// The limits found, if the run searched for them.
@@ -146,6 +150,7 @@ impl<'a> Report<'a> {
             comparison.withhold(cause);
         }
         comparison.judge();
+        let why = Why::all(trials, &comparison);
         let limits = Limits::of(run, trials);
         let counting = counting(trials);
         let source = Source {
@@ -155,6 +160,7 @@ impl<'a> Report<'a> {
             trials: &counting,
             limits: limits.as_ref(),
             comparison: Some(&comparison),
+            why: &why,
             grade: Some(&grade),
         };
         let drawn = FIGURES.iter().filter_map(|kind| kind.build(&source));
@@ -170,6 +176,7 @@ impl<'a> Report<'a> {
             thresholds: thresholds::judged(run, &summary, &comparison),
             limits,
             comparison,
+            why,
             summary,
             among,
             not_here: counted::not_here(run, trials),

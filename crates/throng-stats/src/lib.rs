@@ -1,6 +1,7 @@
 //! Statistics: pure functions of numbers. Depends on no other crate of this workspace.
 //!
 //! - [`one_sided`]: one-sided tests of one server's trials against another's or a number, even with few trials.
+//! - [`difference`]: differences of several values at once, which add up.
 //! - [`interval`]: medians over trials with 95 % intervals.
 //! - [`mod@fairness`]: how evenly clients were served.
 //! - [`paired`]: the ratio of two servers from pairs of measurements, and when to stop measuring.
@@ -10,6 +11,7 @@
 //! - [`steadiness`]: whether a rate drifted while it was measured, and when a warm-up is over.
 //! - [`verdict`]: verdicts on comparisons, corrected for their number.
 
+pub mod difference;
 pub mod fairness;
 pub mod interval;
 pub mod one_sided;
@@ -20,6 +22,7 @@ pub mod scalability;
 pub mod steadiness;
 pub mod verdict;
 
+pub use difference::differences;
 pub use fairness::{Fairness, fairness};
 pub use interval::{Interval, median, median_interval};
 pub use one_sided::Against;

@@ -5,6 +5,8 @@
 
 pub mod aio;
 #[cfg(target_os = "linux")]
+pub mod calls;
+#[cfg(target_os = "linux")]
 pub mod clock;
 pub mod completion_pipe;
 #[cfg(target_os = "linux")]
@@ -22,6 +24,8 @@ pub mod priority;
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod ring;
+#[cfg(target_os = "linux")]
+pub mod samples;
 pub mod select;
 pub mod shared;
 pub mod signal;

@@ -41,6 +41,8 @@ impl Event {
     pub const STALLED_FRONT: Self = Self::hardware(7);
     /// Cycles stalled in the back end.
     pub const STALLED_BACK: Self = Self::hardware(8);
+    /// The clock of a CPU, in nanoseconds: to take samples with.
+    pub const CPU_CLOCK: Self = Self::software(0);
     /// Time on a CPU, in nanoseconds.
     pub const TASK_CLOCK: Self = Self::software(1);
     pub const PAGE_FAULTS: Self = Self::software(2);
@@ -74,21 +76,37 @@ impl Event {
     }
 }
 
-/// The first 64 bytes of `struct perf_event_attr`, which every kernel accepts
-/// (`PERF_ATTR_SIZE_VER0`).
+/// The first 96 bytes of `struct perf_event_attr`, which kernels accept since Linux 3.7 (`PERF_ATTR_SIZE_VER3`).
 #[repr(C)]
 #[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_kind: u32,
-    config1: u64,
+pub(crate) struct Attributes {
+    pub(crate) kind: u32,
+    pub(crate) size: u32,
+    pub(crate) config: u64,
+    pub(crate) sample_period: u64,
+    pub(crate) sample_type: u64,
+    pub(crate) read_format: u64,
+    pub(crate) flags: u64,
+    pub(crate) wakeup_events: u32,
+    pub(crate) breakpoint_kind: u32,
+    pub(crate) config1: u64,
+    pub(crate) config2: u64,
+    pub(crate) branch_sample_type: u64,
+    pub(crate) sample_registers: u64,
+    pub(crate) sample_stack_bytes: u32,
+    pub(crate) clock: u32,
+}
+
+impl Attributes {
+    /// Those of an event that counts in every mode.
+    pub(crate) fn of(event: Event) -> Self {
+        Self {
+            kind: event.kind,
+            size: size_of::<Self>() as u32,
+            config: event.config,
+            ..Self::default()
+        }
+    }
 }
 
 const INHERIT: u64 = 1 << 1;
@@ -214,22 +232,29 @@ fn open(event: Event, leader: Option<&File>) -> io::Result<File> {
         flags |= EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR;
     }
     let attributes = Attributes {
-        kind: event.kind,
-        size: size_of::<Attributes>() as u32,
-        config: event.config,
         read_format: READ_GROUP_AND_TIMES,
         flags,
-        ..Attributes::default()
+        ..Attributes::of(event)
     };
-    let (this_thread, any_cpu) = (0 as libc::pid_t, -1 as libc::c_int);
+    let (this_thread, any_cpu) = (0, -1);
+    open_with(&attributes, this_thread, any_cpu, leader)
+}
+
+/// Opens an event of a thread, or of all (-1), on a CPU, or on any (-1).
+pub(crate) fn open_with(
+    attributes: &Attributes,
+    thread: libc::pid_t,
+    cpu: libc::c_int,
+    leader: Option<&File>,
+) -> io::Result<File> {
     let leader = leader.map_or(-1, File::as_raw_fd);
     // SAFETY: the kernel reads `size` bytes of `attributes`, which lives through the call.
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
-            &raw const attributes,
-            this_thread,
-            any_cpu,
+            std::ptr::from_ref(attributes),
+            thread,
+            cpu,
             leader,
             CLOSE_ON_EXEC,
         )

@@ -105,7 +105,7 @@ impl Events {
 }
 
 /// What an error from opening a counter means.
-pub(super) fn explain(error: &io::Error) -> Unsupported {
+pub(crate) fn explain(error: &io::Error) -> Unsupported {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
         .ok()
         .and_then(|text| text.trim().parse().ok());

@@ -53,17 +53,18 @@ impl Default for SwitchesProbe {
     }
 }
 
+/// What the kernel counted for all threads until now.
 #[derive(Clone, Copy, Default)]
-struct Counts {
-    voluntary: u64,
-    involuntary: u64,
-    minor: u64,
-    major: u64,
+pub(crate) struct Counts {
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+    pub(crate) minor: u64,
+    pub(crate) major: u64,
     /// How long threads were ready to run, and waited for a CPU; `None` if the kernel does not count that.
-    waited_ns: Option<u64>,
+    pub(crate) waited_ns: Option<u64>,
 }
 
-fn read(tree: &Tree) -> Counts {
+pub(crate) fn read(tree: &Tree) -> Counts {
     let mut counts = Counts {
         waited_ns: Some(0),
         ..Counts::default()

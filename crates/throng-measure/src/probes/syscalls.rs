@@ -27,11 +27,11 @@ const ALL: &str = "syscalls";
 const OTHERS: &str = "syscalls_other";
 
 /// Where the tracepoints are.
-struct Tracepoints(PathBuf);
+pub(crate) struct Tracepoints(PathBuf);
 
 impl Tracepoints {
     /// Finds them in tracefs, wherever it is mounted.
-    fn find() -> Result<Self, Unsupported> {
+    pub(crate) fn find() -> Result<Self, Unsupported> {
         Self::find_in(&["/sys/kernel/tracing", "/sys/kernel/debug/tracing"])
     }
 
@@ -68,7 +68,7 @@ impl Tracepoints {
         })
     }
 
-    fn id(&self, tracepoint: &str) -> io::Result<u64> {
+    pub(crate) fn id(&self, tracepoint: &str) -> io::Result<u64> {
         let text = std::fs::read_to_string(self.0.join(tracepoint).join("id"))?;
         text.trim().parse().map_err(io::Error::other)
     }

@@ -164,7 +164,7 @@ fn time_for_jobs(load: &LoadSpec) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_record::{Load, WarmUp};
+    use throng_record::{Load, WarmUp, Why};
     use throng_spec::Think;
 
     /// Regression: each trial of a JVM started as cold as the first one.
@@ -221,6 +221,7 @@ mod tests {
                 budget_s: 30.0,
                 warm_up_limit_s: 30.0,
                 half_width: 0.01,
+                why: Why::Off,
             },
             load: LoadSpec {
                 warm_up: Duration::from_secs(1),

@@ -11,7 +11,8 @@ use super::run_spec::{RunSpec, utc_now};
 use super::slices::{self, Member, Plan, ServerSlices};
 use super::trial;
 use crate::probes::ProbeKind;
-use throng_record::{Method, Purpose, Settling, Side, Slice, Store, Trial};
+use crate::profile;
+use throng_record::{Method, Purpose, Settling, Side, Slice, Store, Trial, Why};
 use throng_stats::steadiness;
 
 /// Fewest rounds in which a change of a server's rate can be seen.
@@ -30,6 +31,7 @@ pub(crate) fn run(
         budget_s,
         warm_up_limit_s,
         half_width,
+        why,
     } = plan.settings.method
     else {
         return Ok(Vec::new());
@@ -67,6 +69,7 @@ pub(crate) fn run(
             budget: Duration::from_secs_f64(budget_s),
             warm_up_limit: Duration::from_secs_f64(warm_up_limit_s),
             half_width,
+            why,
             reference: trials.iter().position(is_reference).unwrap_or(0),
             seed: plan.seed,
             keep_going: plan.settings.keep_going,
@@ -95,6 +98,10 @@ pub(crate) fn run(
         });
         add_machine(&mut result, others);
         trial.slices = slices;
+        trial.profile = seen.profile;
+        if why == Why::Profile && !seen.stacks.is_empty() {
+            profile::write(&store.file("profiles", &trial, ".folded"), &seen.stacks)?;
+        }
         store_result(plan, store, &mut trial, result)?;
         measured.push(trial);
     }
@@ -244,6 +251,8 @@ mod tests {
                 ..trial::Result::default()
             },
             slices: (0..60).map(slice).collect(),
+            profile: None,
+            stacks: Vec::new(),
         }
     }
 

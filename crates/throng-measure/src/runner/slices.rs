@@ -16,11 +16,13 @@ use super::observer::Audience;
 use super::others::{Meter, OtherCpu};
 use super::trial::{self, Live, Setup};
 use crate::cluster::{LoadNews, Origin};
+use crate::host;
+use crate::profile::{Profiling, Took, Watch, Watched};
 use crate::stage::{Halt, Stage, failed};
 use ratios::{are_precise, so_far};
 use server_cpu::ServerCpu;
 use throng_record::load_event::{NextSlice, SliceStats};
-use throng_record::{FailedStage, Phase, Slice, WarmUp};
+use throng_record::{FailedStage, Phase, Profile, Slice, WarmUp, Why};
 use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
 
@@ -36,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) warm_up_limit: Duration,
     /// A ratio is precise if its confidence interval has this half-width or less.
     pub(crate) half_width: f64,
+    /// Whether the servers are also watched.
+    pub(crate) why: Why,
     /// Index of the server that the others are compared with.
     pub(crate) reference: usize,
     pub(crate) seed: u64,
@@ -54,6 +58,9 @@ pub(crate) struct Member<'a> {
 pub(crate) struct ServerSlices {
     pub(crate) result: trial::Result,
     pub(crate) slices: Vec<Slice>,
+    /// What was seen of it, and its stacks with their counts.
+    pub(crate) profile: Option<Profile>,
+    pub(crate) stacks: Vec<(String, u64)>,
 }
 
 /// A server that only checks the others runs in the first `CONTROL_ROUNDS` of every `ROUNDS_PER_CONTROL` rounds: with two
@@ -110,6 +117,9 @@ pub(crate) fn run(
                 .map(SlicedServer::cpu_of_both)
                 .sum()
         };
+        if !plan.why.is_off() {
+            have_watched_turns(plan, &mut visited, audience);
+        }
         let (meter, before) = (Meter::start(), of_all(&visited));
         have_rounds(plan, &mut visited, audience);
         let measured = of_all(&visited).saturating_sub(before);
@@ -130,6 +140,8 @@ pub(crate) fn run(
                 ServerSlices {
                     result,
                     slices: Vec::new(),
+                    profile: None,
+                    stacks: Vec::new(),
                 }
             }
         })
@@ -200,6 +212,59 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
     }
 }
 
+/// Number of turns for stacks and for system calls, and the length of a turn; and the same for many servers, so that
+/// all of them take some seconds.
+const TURNS: (u32, u32, Duration) = (12, 4, Duration::from_millis(100));
+const TURNS_OF_MANY: (u32, u32, Duration) = (8, 2, Duration::from_millis(50));
+const MANY: usize = 4;
+/// How many times as many turns make a flame graph.
+const TURNS_OF_PROFILE: u32 = 4;
+
+/// Watches the servers in turns before the timed rounds. To the load these are slices of warm-up, which it does not
+/// count.
+fn have_watched_turns(
+    plan: &Plan,
+    visited: &mut [Stage<SlicedServer<'_>>],
+    audience: &Audience<'_>,
+) {
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    let is_watched = |server: &&SlicedServer<'_>| !server.checks;
+    let servers = visited.iter().flatten().filter(is_watched).count();
+    let (stacks, calls, length) = if servers > MANY { TURNS_OF_MANY } else { TURNS };
+    let times = if plan.why == Why::Profile {
+        TURNS_OF_PROFILE
+    } else {
+        1
+    };
+    let mut cpus: Vec<u32> = Vec::new();
+    for server in visited.iter().flatten() {
+        cpus.extend(server.cpus());
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    for (watched, turns) in [(Watched::Stacks, stacks * times), (Watched::Calls, calls)] {
+        let mut watch = Watch::open(watched, &cpus);
+        for round in 0..turns {
+            let mut order: Vec<usize> = (0..visited.len()).collect();
+            random.shuffle(&mut order);
+            for place in order {
+                if audience.stop.requested() {
+                    return;
+                }
+                if let Ok(server) = &mut visited[place]
+                    && !server.checks
+                    && let Err(halt) = server.have_watched(&mut watch, length, round)
+                {
+                    visited[place] = Err(halt);
+                }
+            }
+        }
+    }
+    for server in visited.iter_mut().flatten() {
+        server.name_stacks();
+    }
+}
+
 /// The length of slices: the shortest in which at least half of the servers get enough replies. In a given time, many
 /// short slices are more precise than a few long ones, since less changes from one to the next. One slow server among
 /// many should not make all slices long. It still gets a reply for each of its clients, since a slice ends with the
@@ -244,6 +309,9 @@ struct SlicedServer<'a> {
     replies_per_s: f64,
     /// Slices without a reply since the last one with replies.
     empty: u32,
+    watching: Profiling,
+    profile: Option<Profile>,
+    stacks: Vec<(String, u64)>,
 }
 
 impl<'a> SlicedServer<'a> {
@@ -273,6 +341,9 @@ impl<'a> SlicedServer<'a> {
             warm_up: None,
             replies_per_s: 0.0,
             empty: 0,
+            watching: Profiling::default(),
+            profile: None,
+            stacks: Vec::new(),
         };
         let before = visited.server_cpu.used_at_rest();
         std::thread::sleep(WATCHED_AT_REST);
@@ -339,6 +410,37 @@ impl<'a> SlicedServer<'a> {
         let slice = self.have(length, false, round)?;
         self.slices.extend(slice.filter(|_| counts));
         Ok(())
+    }
+
+    /// The CPUs where it may run.
+    fn cpus(&self) -> Vec<u32> {
+        let bound = self.setup.launch.cpus;
+        if bound.is_empty() || !self.live.server.is_started() {
+            return host::all_cpus();
+        }
+        bound.to_vec()
+    }
+
+    /// Runs a slice that is not timed, while the server is watched.
+    fn have_watched(&mut self, watch: &mut Watch, length: Duration, round: u32) -> Stage<()> {
+        let mut watching = std::mem::take(&mut self.watching);
+        let mut tree = self.server_cpu.tree.clone();
+        let have = || {
+            let slice = self.have(length, true, round)?;
+            Ok(slice.map(|slice| Took {
+                took_ns: slice.took_ns,
+                replies: slice.replies,
+                server_cpu_ns: slice.server_cpu_ns,
+            }))
+        };
+        let watched = watching.watch(watch, round, &mut tree, have);
+        self.watching = watching;
+        watched
+    }
+
+    /// Gives the functions in its stacks their names, while it runs.
+    fn name_stacks(&mut self) {
+        (self.profile, self.stacks) = std::mem::take(&mut self.watching).finish();
     }
 
     /// Runs a slice; `None` if it had no reply.
@@ -430,6 +532,8 @@ impl<'a> SlicedServer<'a> {
         ServerSlices {
             result,
             slices: self.slices,
+            profile: self.profile,
+            stacks: self.stacks,
         }
     }
 }

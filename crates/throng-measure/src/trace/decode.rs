@@ -2,6 +2,8 @@
 
 use std::os::fd::RawFd;
 
+use throng_sys::calls::name;
+
 /// The state of a stopped thread.
 pub(super) trait ThreadView {
     /// The object of a descriptor: "connection".
@@ -15,60 +17,6 @@ pub(super) trait ThreadView {
 pub(super) struct SyscallEntry {
     pub(super) number: u64,
     pub(super) arguments: [u64; 6],
-}
-
-/// Defines `known`, which [`name`] uses.
-macro_rules! names {
-    ($($call:ident = $number:ident)* ; $($old:ident = $old_number:ident)*) => {
-        /// The name of a call; `None` for calls that no built-in server makes.
-        fn known(number: i64) -> Option<&'static str> {
-            match number {
-                $(libc::$number => Some(stringify!($call)),)*
-                // Calls that newer architectures lack.
-                $(
-                    #[cfg(target_arch = "x86_64")]
-                    libc::$old_number => Some(stringify!($old)),
-                )*
-                _ => None,
-            }
-        }
-    };
-}
-
-names! {
-    read = SYS_read write = SYS_write readv = SYS_readv writev = SYS_writev
-    pread64 = SYS_pread64 pwrite64 = SYS_pwrite64
-    recvfrom = SYS_recvfrom sendto = SYS_sendto recvmsg = SYS_recvmsg sendmsg = SYS_sendmsg
-    accept = SYS_accept accept4 = SYS_accept4 socket = SYS_socket shutdown = SYS_shutdown
-    close = SYS_close close_range = SYS_close_range setsockopt = SYS_setsockopt getsockopt = SYS_getsockopt
-    getpeername = SYS_getpeername getsockname = SYS_getsockname fcntl = SYS_fcntl ioctl = SYS_ioctl
-    epoll_create1 = SYS_epoll_create1 epoll_ctl = SYS_epoll_ctl epoll_pwait = SYS_epoll_pwait
-    epoll_pwait2 = SYS_epoll_pwait2 ppoll = SYS_ppoll pselect6 = SYS_pselect6
-    io_uring_enter = SYS_io_uring_enter io_uring_register = SYS_io_uring_register
-    futex = SYS_futex sched_yield = SYS_sched_yield clock_nanosleep = SYS_clock_nanosleep
-    nanosleep = SYS_nanosleep
-    rt_sigprocmask = SYS_rt_sigprocmask rt_sigaction = SYS_rt_sigaction rt_sigreturn = SYS_rt_sigreturn
-    rt_sigqueueinfo = SYS_rt_sigqueueinfo rt_tgsigqueueinfo = SYS_rt_tgsigqueueinfo tgkill = SYS_tgkill
-    rt_sigtimedwait = SYS_rt_sigtimedwait sigaltstack = SYS_sigaltstack
-    clone = SYS_clone clone3 = SYS_clone3 wait4 = SYS_wait4 waitid = SYS_waitid
-    exit = SYS_exit exit_group = SYS_exit_group set_robust_list = SYS_set_robust_list rseq = SYS_rseq
-    set_tid_address = SYS_set_tid_address prctl = SYS_prctl gettid = SYS_gettid getpid = SYS_getpid getppid = SYS_getppid
-    getuid = SYS_getuid sched_getaffinity = SYS_sched_getaffinity sched_setaffinity = SYS_sched_setaffinity
-    sched_setscheduler = SYS_sched_setscheduler sched_getscheduler = SYS_sched_getscheduler
-    sched_getparam = SYS_sched_getparam getrandom = SYS_getrandom
-    mmap = SYS_mmap munmap = SYS_munmap mremap = SYS_mremap mprotect = SYS_mprotect
-    madvise = SYS_madvise brk = SYS_brk
-    openat = SYS_openat pipe2 = SYS_pipe2 eventfd2 = SYS_eventfd2 lseek = SYS_lseek
-    restart_syscall = SYS_restart_syscall membarrier = SYS_membarrier prlimit64 = SYS_prlimit64
-    ;
-    epoll_wait = SYS_epoll_wait poll = SYS_poll select = SYS_select fork = SYS_fork vfork = SYS_vfork
-    pipe = SYS_pipe alarm = SYS_alarm
-}
-
-/// The name of a call.
-pub(super) fn name(number: u64) -> String {
-    let known = i64::try_from(number).ok().and_then(known);
-    known.map_or_else(|| format!("call {number}"), str::to_owned)
 }
 
 /// The arguments of a call that show its purpose.

@@ -12,6 +12,7 @@ use super::ring;
 use super::tasks::{call_of, comm, fdinfo, is_caught, process_of, state, tasks, tracer_of};
 use crate::probes::Tree;
 use throng_record::traced::{Call, Kind, gathered};
+use throng_sys::calls;
 use throng_sys::trace::{StopReason, TraceStop, Tracer};
 
 /// Maximum calls kept per step: a server that never waits makes very many.
@@ -240,7 +241,7 @@ impl Watch {
             return;
         }
         self.was_interrupted(thread);
-        let name = decode::name(entered.number);
+        let name = calls::name(entered.number);
         let look = self.at(thread);
         let arguments = decode::arguments(&entered, &look);
         if name == "io_uring_enter" {
@@ -310,14 +311,14 @@ impl Watch {
         } else {
             self.record(TracedCall {
                 thread,
-                name: decode::name(entered.number),
+                name: calls::name(entered.number),
                 arguments: decode::arguments(&entered, &look),
                 outcome,
                 created_task: born,
                 kind: if asleep { Kind::Woken } else { Kind::Made },
             });
         }
-        if decode::name(entered.number) == "io_uring_enter" {
+        if calls::name(entered.number) == "io_uring_enter" {
             for completion in ring::completions(&fdinfo(thread, entered.arguments[0])) {
                 // Of operations submitted before the tracing began, only the kind is known.
                 let kind = throng_sys::ring::operation(completion.known_as);

@@ -13,6 +13,7 @@ mod overview;
 mod percentiles;
 mod ranked;
 mod syscalls;
+mod why;
 
 use serde::Serialize;
 
@@ -22,6 +23,7 @@ use super::limit::Limits;
 use super::palette;
 use super::summary::{Row, Summary};
 use super::trial_files::ClientLog;
+use super::why::Why;
 pub(crate) use against_clients::{AgainstClients, FALLING, RISING};
 pub(crate) use overview::ranked_of;
 pub use ranked::{Grouped, Rank, Ranked};
@@ -35,6 +37,11 @@ use throng_stats::median;
 pub const FIGURES: &[&FigureKind] = &[
     &kind("search", "Search for the limit", limit::search),
     &kind("ratios", "Ratios to the reference", overview::ratios),
+    &kind(
+        "why",
+        "Difference of CPU time per request, by part",
+        why::figure,
+    ),
     &kind(
         "overview",
         "Servers ranked by cost and latency",
@@ -144,6 +151,8 @@ pub struct Source<'a> {
     pub servers: &'a [String],
     /// The result of a search for limits.
     pub limits: Option<&'a Limits>,
+    /// Why servers differ.
+    pub why: &'a [Why],
     /// The comparison of servers, if one was requested.
     pub comparison: Option<&'a Comparison>,
     /// The grade of the run; `None` for no ranking.
@@ -166,6 +175,7 @@ impl<'a> Source<'a> {
             trials: &[],
             limits: None,
             comparison: None,
+            why: &[],
             grade: None,
         }
     }

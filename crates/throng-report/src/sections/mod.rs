@@ -15,6 +15,7 @@ mod results;
 mod scalability;
 mod steps;
 mod study;
+mod why;
 
 pub use between::of_between;
 pub use study::of_study;
@@ -31,6 +32,7 @@ const SECTIONS: &[SectionKind] = &[
         ..section("answer", "The answer", answer::blocks)
     },
     section("thresholds", "Thresholds", findings::thresholds),
+    section("why", "Why they differ", why::blocks),
     SectionKind {
         in_terminal: comparison::is_in_terminal,
         ..section("comparison", "Comparison", comparison::blocks)

@@ -1,0 +1,345 @@
+//! Where a server's CPU time goes, in turns in which nothing is timed: samples of its stacks, or its system calls by
+//! name, and in which calls its threads sleep.
+//!
+//! Samples and passages are taken of whole CPUs, with one ring buffer each, whatever number of threads and processes
+//! the server has; the reader keeps those of the server. So memory is bounded, and nothing needs to be opened before
+//! the server starts.
+
+mod asleep;
+mod parts;
+mod symbols;
+mod unwind;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::probes::syscalls::Tracepoints;
+use crate::probes::{Tree, events, switches};
+use asleep::Asleep;
+use parts::StackCounts;
+use procfs::process::Process;
+use throng_record::profile::{Events, Profile, Turn};
+use throng_spec::registry::Unsupported;
+use throng_sys::calls;
+use throng_sys::perf::Event;
+use throng_sys::samples::{Record, Sampler, Stack, What};
+use unwind::Images;
+
+/// Samples per second and CPU: no multiple of what programs do regularly.
+const HERTZ: u32 = 3989;
+/// Bytes of the stack in each sample.
+const STACK_BYTES: u32 = 8192;
+/// Bytes of a ring buffer.
+const RING_BYTES: usize = 1 << 23;
+/// Looks at threads and readings of the rings, per second.
+const LOOKS_PER_S: u32 = 99;
+
+/// What is watched in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// Where its CPU time goes.
+    Stacks,
+    /// Its system calls.
+    Calls,
+}
+
+impl Watched {
+    /// Its key in [`Profile::unavailable`].
+    fn key(self) -> &'static str {
+        match self {
+            Self::Stacks => "stacks",
+            Self::Calls => "calls",
+        }
+    }
+}
+
+/// The events of some CPUs.
+pub(crate) struct Watch {
+    watched: Watched,
+    sampler: Result<Sampler, Unsupported>,
+}
+
+impl Watch {
+    /// Begins to watch these CPUs.
+    pub(crate) fn open(watched: Watched, cpus: &[u32]) -> Self {
+        let sampler = match watched {
+            Watched::Stacks => {
+                let what = What::Stacks {
+                    hertz: HERTZ,
+                    stack_bytes: STACK_BYTES,
+                };
+                Sampler::open(what, cpus, RING_BYTES).map_err(|error| forbidden(&error))
+            }
+            Watched::Calls => Tracepoints::find().and_then(|points| {
+                let opened = points.id(ALL_CALLS).and_then(|id| {
+                    let what = What::Passages(Event::tracepoint(id));
+                    Sampler::open(what, cpus, RING_BYTES)
+                });
+                opened.map_err(|error| forbidden(&error))
+            }),
+        };
+        Self { watched, sampler }
+    }
+}
+
+/// The tracepoint that every system call passes first.
+const ALL_CALLS: &str = "raw_syscalls/sys_enter";
+
+/// Why CPUs cannot be watched.
+fn forbidden(error: &io::Error) -> Unsupported {
+    let why = events::explain(error);
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return why;
+    }
+    Unsupported {
+        remedy: "measure as root, or as root: sysctl kernel.perf_event_paranoid=-1 kernel.kptr_restrict=0"
+            .to_owned(),
+        ..why
+    }
+}
+
+/// What is seen of a server over all turns.
+#[derive(Default)]
+pub(crate) struct Profiling {
+    profile: Profile,
+    images: Images,
+    stacks: StackCounts,
+    /// Processes that are the server's, and others.
+    own: HashSet<u32>,
+    others: HashSet<u32>,
+    root: u32,
+}
+
+/// What happened in a turn.
+pub(crate) struct Took {
+    pub(crate) took_ns: u64,
+    pub(crate) replies: u64,
+    pub(crate) server_cpu_ns: Option<u64>,
+}
+
+impl Profiling {
+    /// Watches a turn, which `have` runs; an error of `have` ends it without a trace.
+    pub(crate) fn watch<E>(
+        &mut self,
+        watch: &mut Watch,
+        round: u32,
+        tree: &mut Tree,
+        have: impl FnOnce() -> Result<Option<Took>, E>,
+    ) -> Result<(), E> {
+        tree.refresh();
+        self.root = tree.main();
+        self.own = tree.pids().iter().copied().collect();
+        self.others.clear();
+        if let Err(why) = &watch.sampler {
+            let key = watch.watched.key().to_owned();
+            self.profile.unavailable.insert(key, why.clone());
+        }
+        let mut turn = Turn {
+            round,
+            ..Turn::default()
+        };
+        let mut passages: HashMap<u64, u64> = HashMap::new();
+        let mut asleep = Asleep::of(tree);
+        let before = switches::read(tree);
+        let place = self.profile.turns.len();
+        let is_over = AtomicBool::new(false);
+        let mut seen: Vec<Stack> = Vec::new();
+        let looked = || {
+            let mut lost = 0;
+            // What was written before the turn began.
+            if let Ok(sampler) = &mut watch.sampler {
+                sampler.drain(&mut |_| {});
+            }
+            loop {
+                let ends = is_over.load(Relaxed);
+                asleep.look();
+                if let Ok(sampler) = &mut watch.sampler {
+                    sampler.drain(&mut |record| match record {
+                        Record::Lost(count) => lost += count,
+                        Record::Stack(stack) if self.is_own(stack.pid) => {
+                            seen.push(stack);
+                        }
+                        Record::Passage { pid, data } if self.is_own(pid) => {
+                            *passages.entry(call(data)).or_default() += 1;
+                        }
+                        Record::Stack(_) | Record::Passage { .. } => {}
+                    });
+                }
+                if ends {
+                    return lost;
+                }
+                std::thread::sleep(Duration::from_secs(1) / LOOKS_PER_S);
+            }
+        };
+        let (took, lost) = std::thread::scope(|scope| {
+            let looking = scope.spawn(looked);
+            let took = have();
+            is_over.store(true, Relaxed);
+            (took, looking.join().unwrap_or_default())
+        });
+        let Some(took) = took? else {
+            return Ok(());
+        };
+        for stack in seen {
+            if let Some(image) = self.images.of(stack.pid, self.root) {
+                let program = self.images.walk(image, &stack);
+                self.stacks.add(place, image, stack, program);
+            }
+        }
+        turn.events = Some(since(before, switches::read(tree)));
+        (turn.took_ns, turn.replies) = (took.took_ns, took.replies);
+        turn.server_cpu_ns = took.server_cpu_ns;
+        turn.lost = lost;
+        match asleep.means() {
+            Some(means) => turn.asleep = means,
+            None => {
+                self.profile
+                    .unavailable
+                    .insert("waits".to_owned(), cannot_look());
+            }
+        }
+        if watch.watched == Watched::Calls && watch.sampler.is_ok() {
+            let named = passages
+                .into_iter()
+                .map(|(number, count)| (calls::name(number), count));
+            turn.calls = Some(named.collect::<BTreeMap<_, _>>());
+        }
+        self.profile.turns.push(turn);
+        Ok(())
+    }
+
+    /// Whether a process is the server's: it was when the turn began, or its parent is. A process that ended before
+    /// anybody looked counts as the server's: it is how servers work that start a process for each request.
+    fn is_own(&mut self, pid: u32) -> bool {
+        if self.own.contains(&pid) || self.others.contains(&pid) {
+            return self.own.contains(&pid);
+        }
+        let stat = Process::new(pid.cast_signed()).and_then(|process| process.stat());
+        let is_own = match stat {
+            Ok(stat) => self.own.contains(&stat.ppid.cast_unsigned()),
+            Err(_) => pid > 0,
+        };
+        let known = if is_own {
+            &mut self.own
+        } else {
+            &mut self.others
+        };
+        known.insert(pid);
+        is_own
+    }
+
+    /// The profile, while the server still runs, and its stacks with their counts, outermost function first.
+    pub(crate) fn finish(self) -> (Option<Profile>, Vec<(String, u64)>) {
+        let mut profile = self.profile;
+        if profile.turns.is_empty() {
+            return (None, Vec::new());
+        }
+        let named = self.stacks.named(&self.images, profile.turns.len());
+        for (turn, samples) in profile.turns.iter_mut().zip(named.turns) {
+            turn.samples = samples;
+        }
+        profile.unnamed_share = named.unnamed_share;
+        (Some(profile), named.folded)
+    }
+}
+
+/// Writes stacks with their counts, as tools for flame graphs read them.
+pub(crate) fn write(path: &Path, stacks: &[(String, u64)]) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let lines = stacks
+        .iter()
+        .map(|(stack, count)| format!("{stack} {count}\n"));
+    fs::write(path, lines.collect::<String>())
+}
+
+/// The number of a call, from the data of the tracepoint: after the eight bytes that all tracepoints have.
+fn call(data: &[u8]) -> u64 {
+    let number = data.get(8..16).and_then(|bytes| bytes.try_into().ok());
+    number.map_or(u64::MAX, u64::from_ne_bytes)
+}
+
+fn since(before: switches::Counts, after: switches::Counts) -> Events {
+    let waited = before.waited_ns.zip(after.waited_ns);
+    let faults = |counts: &switches::Counts| counts.minor + counts.major;
+    Events {
+        voluntary_switches: after.voluntary.saturating_sub(before.voluntary),
+        involuntary_switches: after.involuntary.saturating_sub(before.involuntary),
+        page_faults: faults(&after).saturating_sub(faults(&before)),
+        waited_for_cpu_ns: waited.map(|(before, after)| after.saturating_sub(before)),
+    }
+}
+
+fn cannot_look() -> Unsupported {
+    Unsupported {
+        reason: "the calls in which its threads sleep cannot be read (/proc/PID/task/TID/syscall)"
+            .to_owned(),
+        remedy: "measure as root, or let throng start the server".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::time::Instant;
+
+    use super::*;
+    use throng_record::profile::Part;
+
+    /// Watches a process that computes and one that makes calls.
+    #[test]
+    fn what_a_process_does_is_seen() {
+        let mut busy = Command::new("sh")
+            .args(["-c", "while :; do /bin/true; done"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut profiling = Profiling::default();
+        let mut tree = Tree::of(busy.id());
+        let cpus = throng_sys::process::usable_cpus();
+        for watched in [Watched::Stacks, Watched::Calls] {
+            let mut watch = Watch::open(watched, &cpus);
+            let have = || {
+                let began = Instant::now();
+                std::thread::sleep(Duration::from_millis(300));
+                Ok::<_, ()>(Some(Took {
+                    took_ns: began.elapsed().as_nanos() as u64,
+                    replies: 1,
+                    server_cpu_ns: None,
+                }))
+            };
+            profiling.watch(&mut watch, 0, &mut tree, have).unwrap();
+        }
+        let (profile, folded) = profiling.finish();
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        let profile = profile.unwrap();
+        let [stacks, calls] = &profile.turns[..] else {
+            panic!("{profile:?}");
+        };
+        if !profile.unavailable.contains_key("stacks") {
+            let in_kernel = stacks
+                .samples
+                .iter()
+                .any(|one| matches!(one.part, Part::Call(_)));
+            let has_symbols = std::fs::read_to_string("/proc/kallsyms");
+            assert!(in_kernel || has_symbols.is_err(), "{stacks:?}");
+            assert!(!folded.is_empty());
+        }
+        if !profile.unavailable.contains_key("calls") {
+            let counted = calls.calls.as_ref().unwrap();
+            assert!(
+                counted
+                    .keys()
+                    .any(|call| call.contains("clone") || call.contains("wait")),
+                "{counted:?}"
+            );
+        }
+    }
+}

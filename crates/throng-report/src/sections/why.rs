@@ -1,0 +1,97 @@
+//! Why servers differ: sentences, and tables of what a request costs each of them.
+
+use crate::Report;
+use crate::document::{Block, Cell, Column, Medium, Role, Row, Table, Tone};
+use crate::why::{Difference, Why};
+use throng_record::format::{counted, hundredths, list, time};
+
+/// Most rows of a table.
+const MOST_ROWS: usize = 12;
+/// How to read the tables.
+const HINT: &str = "Seen in turns that are not timed. Differences are means over turns; with 99 % confidence, all intervals of a \
+    table hold at once. Parts without a mark are not shown to differ.";
+
+pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for why in &report.why {
+        let text = why.sentences.join(" ");
+        let with = counted(why.clients, "client");
+        let text = if report.summary.clients.len() > 1 {
+            format!("With {with}: {text}")
+        } else {
+            text
+        };
+        blocks.push(Block::paragraph(Role::Body, text));
+        blocks.push(Block::Except(&[Medium::Terminal], tables(why)));
+        for (what, unsupported) in &why.missing {
+            let text = format!("{}: {}", unseen(what), unsupported.reason);
+            blocks.push(Block::Warning(text, unsupported.remedy.clone()));
+        }
+    }
+    if !blocks.is_empty() {
+        blocks.insert(0, Block::paragraph(Role::Hint, HINT));
+    }
+    blocks
+}
+
+/// What is missing, in words.
+fn unseen(what: &str) -> &'static str {
+    match what {
+        "stacks" => "CPU time by part was not seen",
+        "calls" => "System calls were not counted",
+        _ => "Waits were not seen",
+    }
+}
+
+type Shown = fn(f64) -> String;
+
+fn tables(why: &Why) -> Vec<Block> {
+    let cpu: Vec<Difference> = why.cpu.iter().chain(&why.parts).cloned().collect();
+    let kinds: [(&str, &[Difference], Shown); 5] = [
+        ("CPU time per request", &cpu, time),
+        ("Own code, by function", &why.functions, time),
+        ("System calls per request", &why.calls, hundredths),
+        ("Events per request", &why.events, hundredths),
+        (
+            "Time of all threads per request, asleep in a call or waiting for a CPU",
+            &why.waits,
+            time,
+        ),
+    ];
+    let made = kinds
+        .into_iter()
+        .filter(|(_, differences, _)| !differences.is_empty());
+    made.map(|(title, differences, shown)| table(why, title, differences, shown))
+        .collect()
+}
+
+fn table(why: &Why, title: &str, differences: &[Difference], shown: Shown) -> Block {
+    let row = |one: &Difference| {
+        let span = one.difference;
+        let tone = match (one.is_shown, span.value > 0.0) {
+            (false, _) => Tone::Quiet,
+            (true, true) => Tone::Bad,
+            (true, false) => Tone::Good,
+        };
+        let signed = |value: f64| {
+            let sign = if value > 0.0 { "+" } else { "" };
+            format!("{sign}{}", shown(value)).replace('-', "−")
+        };
+        let range = format!("{} to {}", signed(span.low), signed(span.high));
+        let cells = vec![
+            Cell::plain(shown(one.reference)),
+            Cell::plain(shown(one.server)),
+            Cell::plain(signed(span.value)).with(range).toned(tone),
+        ];
+        Row::of(one.name.clone(), cells)
+    };
+    let columns = vec![
+        Column::text(title),
+        Column::number(why.reference.clone()),
+        Column::number(why.server.clone()),
+        Column::number("Difference"),
+    ];
+    let caption = format!("{title}, {}", list(&[&why.reference, &why.server]));
+    let rows = differences.iter().take(MOST_ROWS).map(row).collect();
+    Block::Table(Table::of(caption, columns, rows))
+}

@@ -1,0 +1,328 @@
+//! Why two servers differ: the parts of their CPU time, their system calls, and what their threads wait for, per
+//! request, from the turns in which they were watched.
+//!
+//! Turns of both servers in the same round are pairs. Each difference is a mean over rounds, so the parts add up, and
+//! only those count as shown whose interval excludes 0.
+
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::comparison::{Comparison, Pair};
+use throng_record::profile::{Function, Part, Profile, Turn};
+use throng_record::{Purpose, Trial};
+use throng_spec::registry::Unsupported;
+use throng_stats::{Interval, differences};
+
+/// Level of the intervals of all parts together.
+const LEVEL: f64 = 0.99;
+/// A part that is a smaller share of the CPU time of both servers is not tested.
+const LEAST_SHARE: f64 = 0.01;
+/// A difference of a part counts only if it is this share of the CPU time of the server that needs more.
+const LEAST_DIFFERENCE: f64 = 0.02;
+/// A call that both make less often per request is not tested.
+const LEAST_CALLS: f64 = 0.01;
+/// A wait counts as a cause only from this share of the mean time of a request on.
+const LEAST_WAIT: f64 = 0.05;
+
+/// Why a server differs from the one that it is compared with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Why {
+    /// Number of clients.
+    pub clients: u32,
+    pub server: String,
+    pub reference: String,
+    /// In words.
+    pub sentences: Vec<String>,
+    /// CPU time per request while they were watched, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Difference>,
+    /// Its parts, in microseconds per request, the largest difference first.
+    pub parts: Vec<Difference>,
+    /// The functions of the programs themselves, in microseconds per request, the largest difference first.
+    pub functions: Vec<Difference>,
+    /// The difference of all parts that are not tested, in microseconds per request.
+    pub other_parts_us: f64,
+    /// What the timed slices add to the difference, in microseconds per request: watching changes what is watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unexplained_us: Option<f64>,
+    /// System calls per request, the largest difference first.
+    pub calls: Vec<Difference>,
+    /// Context switches and page faults per request.
+    pub events: Vec<Difference>,
+    /// How long threads slept in each call, and waited for a CPU, in microseconds per request.
+    pub waits: Vec<Difference>,
+    /// What could not be seen, and why.
+    pub missing: Vec<(String, Unsupported)>,
+}
+
+/// A value of both servers, per request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// What it is.
+    #[serde(skip)]
+    pub of: Of,
+    pub name: String,
+    /// The reference's mean.
+    pub reference: f64,
+    /// The server's mean.
+    pub server: f64,
+    /// Server minus reference.
+    pub difference: Span,
+    /// Whether the interval excludes 0, and the difference is large enough to matter.
+    pub is_shown: bool,
+}
+
+/// A difference with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Span {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// What a difference is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Of {
+    /// All CPU time.
+    Cpu,
+    /// The programs themselves.
+    OwnCode,
+    /// A part of the time in the kernel.
+    Kernel(Part),
+    /// A function of a program.
+    Function(Function),
+    /// A system call.
+    Call(String),
+    /// Threads that went to sleep.
+    VoluntarySwitches,
+    /// Threads that another one displaced.
+    InvoluntarySwitches,
+    PageFaults,
+    /// Time asleep in a system call.
+    Asleep(String),
+    /// Time ready to run, without a CPU.
+    WaitingForCpu,
+}
+
+/// Values per request of a turn.
+type Values = BTreeMap<Of, f64>;
+
+impl Why {
+    /// Why the servers of a run differ from their reference, for each pair whose servers were watched.
+    pub(crate) fn all(trials: &[Trial], comparison: &Comparison) -> Vec<Self> {
+        let pairs = comparison.pairs.iter();
+        pairs.filter_map(|pair| Self::of(trials, pair)).collect()
+    }
+
+    fn of(trials: &[Trial], pair: &Pair) -> Option<Self> {
+        let profile = |server: &str| {
+            let mut found = trials.iter().filter(|trial| {
+                let is_it = trial.server == server && trial.clients == pair.clients;
+                is_it && trial.purpose == Purpose::Timed
+            });
+            found.find_map(|trial| trial.profile.as_ref())
+        };
+        let both = [profile(&pair.reference)?, profile(&pair.server)?];
+        let families = [cpu, functions, calls, events, waits];
+        let [mut parts, functions, calls, events, waits] =
+            families.map(|values| compared(&both, values));
+        let cpu = parts
+            .iter()
+            .position(|part| part.of == Of::Cpu)
+            .map(|place| parts.remove(place));
+        let whole = cpu
+            .as_ref()
+            .map_or(0.0, |cpu| cpu.reference.max(cpu.server));
+        let mut why = Self {
+            clients: pair.clients,
+            server: pair.server.clone(),
+            reference: pair.reference.clone(),
+            sentences: Vec::new(),
+            other_parts_us: 0.0,
+            unexplained_us: None,
+            parts: large_enough(parts, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
+            functions: large_enough(functions, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
+            calls: large_enough(calls, LEAST_CALLS, LEAST_CALLS),
+            events: large_enough(events, LEAST_CALLS, LEAST_CALLS),
+            waits: large_enough(waits, 0.0, LEAST_WAIT * time_of_request(&both)),
+            missing: missing(&both),
+            cpu,
+        };
+        if let Some(cpu) = &why.cpu {
+            let tested: f64 = why.parts.iter().map(|part| part.difference.value).sum();
+            why.other_parts_us = cpu.difference.value - tested;
+            let timed = pair.by("server_cpu_us_per_request");
+            let timed = timed.and_then(|by| Some(by.value? - by.reference?));
+            why.unexplained_us = timed.map(|timed| timed - cpu.difference.value);
+        }
+        why.sentences = words::sentences(&why);
+        Some(why)
+    }
+
+    /// The difference of a call per request, if any server makes it.
+    fn call(&self, name: &str) -> Option<&Difference> {
+        let mut calls = self.calls.iter();
+        calls.find(|call| matches!(&call.of, Of::Call(found) if found == name))
+    }
+}
+
+/// The mean time of a request of either server, in microseconds: the shorter one.
+fn time_of_request(both: &[&Profile; 2]) -> f64 {
+    let mean = |profile: &&Profile| {
+        let turns = profile.turns.iter().filter(|turn| turn.replies > 0);
+        let sums = turns.fold((0.0, 0.0), |(took, replies), turn| {
+            (
+                took + turn.took_ns as f64 / 1e3,
+                replies + turn.replies as f64,
+            )
+        });
+        sums.0 / sums.1
+    };
+    both.iter().map(mean).fold(f64::INFINITY, f64::min)
+}
+
+/// What could not be seen of either server.
+fn missing(both: &[&Profile; 2]) -> Vec<(String, Unsupported)> {
+    let all = both.iter().flat_map(|profile| &profile.unavailable);
+    let each: BTreeMap<&String, &Unsupported> = all.collect();
+    each.into_iter()
+        .map(|(what, why)| (what.clone(), why.clone()))
+        .collect()
+}
+
+/// All values that either server has in a family, as differences; those that a turn lacks are 0 in it.
+fn compared(both: &[&Profile; 2], values: fn(&Turn) -> Option<Values>) -> Vec<Difference> {
+    let by_round = |profile: &Profile| -> BTreeMap<u32, Values> {
+        let turns = profile.turns.iter().filter(|turn| turn.replies > 0);
+        turns
+            .filter_map(|turn| Some((turn.round, values(turn)?)))
+            .collect()
+    };
+    let [reference, server] = both.map(by_round);
+    let rounds: Vec<(&Values, &Values)> = reference
+        .iter()
+        .filter_map(|(round, then)| Some((then, server.get(round)?)))
+        .collect();
+    let all: BTreeSet<&Of> = rounds
+        .iter()
+        .flat_map(|(then, now)| then.keys().chain(now.keys()))
+        .collect();
+    let of_pair = |of: &Of, (then, now): &(&Values, &Values)| {
+        let value = |values: &Values| values.get(of).copied().unwrap_or_default();
+        (value(then), value(now))
+    };
+    let pairs: Vec<Vec<(f64, f64)>> = all
+        .iter()
+        .map(|of| rounds.iter().map(|round| of_pair(of, round)).collect())
+        .collect();
+    let tested = differences(&pairs, LEVEL);
+    let made = all.iter().zip(&pairs).zip(tested);
+    made.filter_map(|((of, pairs), difference)| Some(Difference::of(of, pairs, difference?)))
+        .collect()
+}
+
+impl Difference {
+    fn of(of: &Of, pairs: &[(f64, f64)], difference: Interval) -> Self {
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        Self {
+            name: words::name(of),
+            of: of.clone(),
+            reference: mean(pairs.iter().map(|(then, _)| *then).collect()),
+            server: mean(pairs.iter().map(|(_, now)| *now).collect()),
+            difference: Span {
+                value: difference.estimate,
+                low: difference.low,
+                high: difference.high,
+            },
+            is_shown: difference.low > 0.0 || difference.high < 0.0,
+        }
+    }
+}
+
+/// Those that are at least `least` for one of the servers, the largest difference first. A difference below `matters` is
+/// not shown.
+fn large_enough(all: Vec<Difference>, least: f64, matters: f64) -> Vec<Difference> {
+    let mut kept: Vec<Difference> = all
+        .into_iter()
+        .filter(|one| one.reference.max(one.server) >= least)
+        .map(|one| Difference {
+            is_shown: one.is_shown && one.difference.value.abs() >= matters,
+            ..one
+        })
+        .collect();
+    let size = |one: &Difference| one.difference.value.abs();
+    kept.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    kept
+}
+
+/// CPU time in microseconds per request, and its parts; `None` for a turn without samples.
+fn cpu(turn: &Turn) -> Option<Values> {
+    let each = per_sample(turn)?;
+    let mut values = Values::new();
+    for samples in &turn.samples {
+        let of = match &samples.part {
+            Part::User(_) => Of::OwnCode,
+            part => Of::Kernel(part.clone()),
+        };
+        for of in [of, Of::Cpu] {
+            *values.entry(of).or_default() += each * f64::from(samples.count);
+        }
+    }
+    Some(values)
+}
+
+fn functions(turn: &Turn) -> Option<Values> {
+    let each = per_sample(turn)?;
+    let of_program = turn
+        .samples
+        .iter()
+        .filter_map(|samples| match &samples.part {
+            Part::User(function) => Some((
+                Of::Function(function.clone()),
+                each * f64::from(samples.count),
+            )),
+            _ => None,
+        });
+    Some(of_program.collect())
+}
+
+/// The microseconds of CPU time per request that a sample stands for.
+fn per_sample(turn: &Turn) -> Option<f64> {
+    let samples: u32 = turn.samples.iter().map(|part| part.count).sum();
+    let used_us = turn.server_cpu_ns? as f64 / 1e3;
+    (samples > 0).then(|| used_us / turn.replies as f64 / f64::from(samples))
+}
+
+fn calls(turn: &Turn) -> Option<Values> {
+    let calls = turn.calls.as_ref()?.iter();
+    let each =
+        calls.map(|(name, count)| (Of::Call(name.clone()), *count as f64 / turn.replies as f64));
+    Some(each.collect())
+}
+
+fn events(turn: &Turn) -> Option<Values> {
+    let events = turn.events?;
+    let each = [
+        (Of::VoluntarySwitches, events.voluntary_switches),
+        (Of::InvoluntarySwitches, events.involuntary_switches),
+        (Of::PageFaults, events.page_faults),
+    ];
+    let per_request = |(of, count)| (of, count as f64 / turn.replies as f64);
+    Some(each.map(per_request).into_iter().collect())
+}
+
+fn waits(turn: &Turn) -> Option<Values> {
+    let per_request = 1e-3 / turn.replies as f64;
+    let asleep = turn.asleep.iter().map(|(call, threads)| {
+        (
+            Of::Asleep(call.clone()),
+            threads * turn.took_ns as f64 * per_request,
+        )
+    });
+    let ready = turn.events.and_then(|events| events.waited_for_cpu_ns);
+    let ready = ready.map(|waited| (Of::WaitingForCpu, waited as f64 * per_request));
+    Some(asleep.chain(ready).collect())
+}
