@@ -246,10 +246,15 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
                 ("--slice", arguments.slice.is_some()),
                 ("--profile", arguments.profile),
             ];
+            let remedy = if arguments.profile {
+                "leave it out"
+            } else {
+                "use --runs and --duration instead"
+            };
             match of_slices.into_iter().find(|(_, is_given)| *is_given) {
                 None => Ok(Method::Trials),
                 Some((flag, _)) => Err(Usage(format!(
-                    "{flag} is for slices, which cannot be used with {}; use --runs and --duration instead",
+                    "{flag} is for slices, which cannot be used with {}; {remedy}",
                     why_not.unwrap_or("--duration or --method trials")
                 ))),
             }

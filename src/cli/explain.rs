@@ -1,6 +1,11 @@
 //! `throng explain MODEL`: how a model works, with the system calls of one request traced on the spot.
 
-use super::{Exit, output};
+#[cfg(target_os = "linux")]
+mod omission;
+
+use std::path::PathBuf;
+
+use super::{Exit, Usage, output};
 
 use crate::learn::{calls, generated, page};
 use crate::record::traced::Traced;
@@ -16,10 +21,11 @@ Examples:
   throng explain fork | less          without colours
   throng explain thread --no-trace    with recorded system calls, without starting a server
   throng explain poll --markdown      as Markdown
+  throng explain omission             what a closed loop does not see, measured now in 7 seconds
 
 The server listens on a free port of 127.0.0.1, serves one client for less than a second, and stops.")]
 pub(super) struct Arguments {
-    /// Model [default: list the models].
+    /// Model, or `omission` [default: list the models].
     model: Option<String>,
     /// Print the page as Markdown.
     #[arg(long, requires = "model")]
@@ -30,7 +36,13 @@ pub(super) struct Arguments {
     /// Trace the system calls and print them as JSON.
     #[arg(long, requires = "model", conflicts_with_all = ["markdown", "no_trace"])]
     json: bool,
+    /// With `omission`: draw the figure into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
+
+/// The lesson that is not about a model.
+const OMISSION: &str = "omission";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Some(name) = &arguments.model else {
@@ -38,6 +50,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::text(&format!("{models}\n`throng explain MODEL` explains one."))?;
         return Ok(Exit::Done);
     };
+    if name == OMISSION {
+        return omission(arguments);
+    }
+    if arguments.svg.is_some() {
+        return Err(Usage("--svg is for `throng explain omission`".to_owned()).into());
+    }
     let model = registry::find("model", MODELS, name)?;
     let traced = if arguments.no_trace {
         None
@@ -64,6 +82,24 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::text(&page::shown(&page, width))?;
     }
     Ok(Exit::Done)
+}
+
+#[cfg(target_os = "linux")]
+fn omission(arguments: &Arguments) -> anyhow::Result<Exit> {
+    if arguments.markdown || arguments.json || arguments.no_trace {
+        let why = "`throng explain omission` has only --svg";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let (stop, _watchdog) = super::runner::prepare()?;
+    match omission::run(arguments.svg.as_deref(), stop) {
+        Err(_) if stop.requested() => Ok(Exit::Interrupted),
+        ended => ended.map(|()| Exit::Done),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn omission(_: &Arguments) -> anyhow::Result<Exit> {
+    Err(Usage("loads need Linux".to_owned()).into())
 }
 
 /// The system calls of one request, or why they cannot be traced. An interruption exits the program.

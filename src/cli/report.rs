@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::Context as _;
 
@@ -10,7 +11,7 @@ use crate::record::{Draft, StoreError, Study};
 use crate::report::Report;
 use crate::report::between::{Between, Recorded, Unlike};
 use crate::report::document::{Document, terminal};
-use crate::report::exporters::EXPORTERS;
+use crate::report::exporters::{EXPORTERS, Exporter};
 use crate::report::sections;
 use crate::report::study::StudyReport;
 use crate::report::study::cases::Case;
@@ -22,7 +23,7 @@ Examples:
   throng report throng-results/20260101T120000Z-overview
   throng report results --json
   throng report results --diff earlier
-  throng report results --export-openmetrics metrics.txt")]
+  throng report results --export openmetrics=metrics.txt --export junit=thresholds.xml")]
 pub(super) struct Arguments {
     /// Directories of records.
     #[arg(required = true, value_name = "DIR")]
@@ -33,10 +34,9 @@ pub(super) struct Arguments {
     /// Compare with this record: settings, and the ratio of every server in both.
     #[arg(long, value_name = "DIR")]
     diff: Option<PathBuf>,
-    /// Write every metric of the record to this file in the OpenMetrics text format, or - for standard output, and
-    /// nothing else.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "diff"])]
-    export_openmetrics: Option<PathBuf>,
+    /// Write the record in a format of `throng list exporters` to a file, or - for standard output, and nothing else.
+    #[arg(long, value_name = "FORMAT=FILE", conflicts_with_all = ["json", "diff"])]
+    export: Vec<FormatFile>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -48,12 +48,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         make_diff(directory, other, arguments.json).map_err(usage_if_unreadable)?;
         return Ok(Exit::Done);
     }
-    if let Some(path) = &arguments.export_openmetrics {
+    if !arguments.export.is_empty() {
         let [directory] = arguments.directories.as_slice() else {
-            let what = "--export-openmetrics exports one record";
+            let what = "--export exports one record";
             return Err(Usage(what.to_owned()).into());
         };
-        export_openmetrics(directory, path).map_err(usage_if_unreadable)?;
+        for export in &arguments.export {
+            export.write(directory).map_err(usage_if_unreadable)?;
+        }
         return Ok(Exit::Done);
     }
     for directory in &arguments.directories {
@@ -62,17 +64,40 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes the metrics of a record to a file, or to standard output.
-fn export_openmetrics(directory: &Path, path: &Path) -> anyhow::Result<()> {
-    let exporter = registry::find("exporter", EXPORTERS, "openmetrics")?;
-    let text = report::exported(directory, exporter)?;
-    if path == Path::new("-") {
-        return output::written(|out| out.write_all(&text));
+/// A format, and the file to write.
+#[derive(Debug, Clone)]
+struct FormatFile {
+    exporter: &'static Exporter,
+    path: PathBuf,
+}
+
+impl FromStr for FormatFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, path) = text
+            .split_once('=')
+            .ok_or("expected FORMAT=FILE, like junit=thresholds.xml")?;
+        let exporter = registry::find("exporter", EXPORTERS, name);
+        Ok(Self {
+            exporter: exporter.map_err(|unknown| unknown.to_string())?,
+            path: path.into(),
+        })
     }
-    let cannot = || format!("cannot write {}", path.display());
-    let mut file = Draft::named(path).with_context(cannot)?;
-    let written = file.write_all(&text).and_then(|()| file.finish());
-    written.with_context(cannot)
+}
+
+impl FormatFile {
+    /// Writes a record to its file, or to standard output.
+    fn write(&self, directory: &Path) -> anyhow::Result<()> {
+        let text = report::exported(directory, self.exporter)?;
+        if self.path == Path::new("-") {
+            return output::written(|out| out.write_all(&text));
+        }
+        let cannot = || format!("cannot write {}", self.path.display());
+        let mut file = Draft::named(&self.path).with_context(cannot)?;
+        let written = file.write_all(&text).and_then(|()| file.finish());
+        written.with_context(cannot)
+    }
 }
 
 /// Turns the error for an unreadable record into wrong usage, as in every other command.

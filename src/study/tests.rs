@@ -54,7 +54,8 @@ fn built_in_studies_are_right_and_named_as_listed() {
         let quick = study
             .scaled(Scale::Quick)
             .about(std::time::Duration::from_millis(250));
-        assert!(quick.as_secs() < 60, "{} takes {quick:?}", study.name);
+        // A minute, and what counting system calls adds where the kernel lets throng.
+        assert!(quick.as_secs() < 65, "{} takes {quick:?}", study.name);
     }
 }
 
@@ -84,8 +85,15 @@ fn titles_of_built_in_studies_have_the_numbers_of_their_run() {
                 .iter()
                 .filter(|number| !ran.contains(number))
             {
-                let mut words = heading.split([' ', '.']);
-                assert!(!words.any(|word| word == number), "{heading}: {number}");
+                let words: Vec<&str> = heading.split([' ', '.']).collect();
+                let names_it = words.iter().enumerate().any(|(place, word)| {
+                    // A size is no number of clients, and no time.
+                    let is_size = words
+                        .get(place + 1)
+                        .is_some_and(|next| next.starts_with("kB"));
+                    word == number && !is_size
+                });
+                assert!(!names_it, "{heading}: {number}");
             }
         }
     }

@@ -45,12 +45,8 @@ pub struct Turn {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub asleep: BTreeMap<String, f64>,
     /// Records that the kernel dropped because they were not read in time.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub lost: u64,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// How often the server was seen doing something.

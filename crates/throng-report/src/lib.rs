@@ -15,6 +15,7 @@ pub mod document;
 pub mod exporters;
 pub mod facts;
 pub mod figures;
+pub mod flame;
 pub mod glance;
 pub mod grade;
 pub mod limit;
@@ -51,6 +52,7 @@ use comparison::Comparison;
 use document::{Document, html, markdown};
 use exporters::{EXPORTERS, Exporter};
 use figures::{FIGURES, Figure, Source};
+use flame::FlameGraph;
 use grade::Grade;
 use limit::Limits;
 use study::StudyReport;
@@ -59,7 +61,7 @@ use throng_record::findings::run::{FAILED_TRIALS, INVALID_TRIALS};
 use throng_record::metrics::ConditionResult;
 use throng_record::{self as record, Draft, Finding, Run, Trial, counting};
 use throng_spec::registry::Unsupported;
-use trial_files::ClientLog;
+use trial_files::{ClientLog, Stacks};
 use why::Why;
 
 /// Everything an exporter needs.
@@ -74,6 +76,8 @@ pub struct Report<'a> {
     pub comparison: Comparison,
     /// Why servers differ, for each pair that was watched.
     pub why: Vec<Why>,
+    /// Where the CPU time of its servers goes, if their stacks were kept.
+    pub(crate) flame_graphs: Vec<FlameGraph>,
     /// The thresholds, and whether each was missed.
     pub thresholds: Vec<ConditionResult>,
     /// The limits found, if the run searched for them.
@@ -176,6 +180,7 @@ impl<'a> Report<'a> {
             thresholds: thresholds::judged(run, &summary, &comparison),
             limits,
             comparison,
+            flame_graphs: flame::graphs(&logs.stacks, &why),
             why,
             summary,
             among,
@@ -197,6 +202,8 @@ fn names(run: &Run) -> Vec<String> {
 pub struct Logs {
     /// The clients of each server.
     pub clients: Vec<ClientLog>,
+    /// The stacks of each server, if they were kept.
+    pub stacks: Vec<Stacks>,
 }
 
 /// A record read from disk, from which to build a [`Report`].
@@ -235,6 +242,7 @@ pub fn load(dir: &Path) -> anyhow::Result<LoadedRun> {
     let trials = record::read_trials(dir)?;
     let logs = Logs {
         clients: trial_files::read_largest(dir, &run, &trials)?,
+        stacks: trial_files::read_stacks(dir, &trials)?,
     };
     let baseline = match record::directory(dir, record::BASELINE)? {
         Some(earlier) => Some((record::read(&earlier)?, record::read_trials(&earlier)?)),
@@ -398,7 +406,7 @@ mod tests {
     }
 
     /// The number of figures that need several loads, a job per client, a search or a comparison of servers.
-    const OF_OTHER_LOADS: usize = 7;
+    const OF_OTHER_LOADS: usize = 8;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)

@@ -21,6 +21,9 @@ const MOST_METRICS: usize = 1000;
 /// Points kept per measurement; longer ones are thinned out evenly.
 const MOST_POINTS: usize = 400;
 
+/// Where a record keeps the clients of a trial: the directory, and the end of the file's name.
+const CLIENTS: (&str, &str) = ("clients", ".csv");
+
 /// Replies per second in each interval of the measured phase.
 pub const RATE: (&str, &str) = ("client", "replies_per_s");
 /// CPU usage, in percent of one CPU.
@@ -78,7 +81,7 @@ pub struct Sample {
 pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<ClientLog>> {
     let mut logs = Vec::new();
     for candidates in typical_at_largest(run, trials) {
-        let Some((trial, all)) = first_kept(dir, "clients", &candidates, each_client)? else {
+        let Some((trial, all)) = first_kept(dir, CLIENTS, &candidates, each_client)? else {
             continue;
         };
         let mut ordered: Vec<&OneClient> = all.iter().collect();
@@ -102,7 +105,7 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
 /// # Errors
 /// When the file cannot be read, naming it.
 pub fn read_clients(dir: &Path, trial: &Trial) -> anyhow::Result<Option<Vec<OneClient>>> {
-    let found = first_kept(dir, "clients", &[trial], each_client)?;
+    let found = first_kept(dir, CLIENTS, &[trial], each_client)?;
     Ok(found.map(|(_, clients)| clients))
 }
 
@@ -140,15 +143,57 @@ fn each_client(reader: impl BufRead) -> anyhow::Result<Vec<OneClient>> {
     Ok(all)
 }
 
+/// The stacks of a server with a number of clients, outermost function first, and how often each was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stacks {
+    /// Name of the server.
+    pub server: String,
+    /// Number of clients.
+    pub clients: u32,
+    pub stacks: Vec<(String, u64)>,
+}
+
+/// Reads the stacks of all trials that kept them.
+///
+/// # Errors
+/// When a file exists but cannot be read, naming it.
+pub fn read_stacks(dir: &Path, trials: &[Trial]) -> anyhow::Result<Vec<Stacks>> {
+    let mut all = Vec::new();
+    for trial in trials.iter().filter(|trial| trial.profile.is_some()) {
+        let found = first_kept(dir, ("profiles", ".folded"), &[trial], each_stack)?;
+        all.extend(found.map(|(trial, stacks)| Stacks {
+            server: trial.server.clone(),
+            clients: trial.clients,
+            stacks,
+        }));
+    }
+    Ok(all)
+}
+
+fn each_stack(reader: impl BufRead) -> anyhow::Result<Vec<(String, u64)>> {
+    let mut stacks = Vec::new();
+    let mut lines = Lines::of(reader);
+    while let Some((line, text)) = lines.next_line()? {
+        let parsed = text
+            .rsplit_once(' ')
+            .and_then(|(stack, count)| Some((stack.to_owned(), count.parse().ok()?)));
+        match parsed {
+            Some(parsed) => stacks.push(parsed),
+            None => bail!("line {line}: `{}` is no stack with a count", shown(&text)),
+        }
+    }
+    Ok(stacks)
+}
+
 /// The first of `trials` that has a file in the directory `within` of the record, and what the file says.
 fn first_kept<'a, T>(
     dir: &Path,
-    within: &str,
+    (within, ending): (&str, &str),
     trials: &[&'a Trial],
     parse: impl Fn(BufReader<File>) -> anyhow::Result<T>,
 ) -> anyhow::Result<Option<(&'a Trial, T)>> {
     for trial in trials {
-        let name = trial.file_stem() + ".csv";
+        let name = trial.file_stem() + ending;
         if let Some(file) = record::open_in(dir, within, &name)? {
             let path = || dir.join(within).join(&name);
             let parsed = parse(BufReader::new(file))
@@ -207,7 +252,7 @@ impl TimeSeries {
     /// # Errors
     /// When its file exists but cannot be read, naming it.
     pub fn read(dir: &Path, trial: &Trial) -> anyhow::Result<Self> {
-        let read = first_kept(dir, "samples", &[trial], Self::parsed)?;
+        let read = first_kept(dir, ("samples", ".csv"), &[trial], Self::parsed)?;
         let mut series = read.map(|(_, series)| series).unwrap_or_default();
         series.count_slices(&trial.slices);
         if let Some(load) = &trial.load {

@@ -87,9 +87,9 @@ const MODE_MASK: u16 = 7;
 const MODE_KERNEL: u16 = 1;
 const HEADER: usize = 8;
 
-/// Offsets of `data_head` and `data_tail` in the first page of a ring (`struct perf_event_mmap_page`).
-const HEAD: usize = 1024;
-const TAIL: usize = 1032;
+/// Places of `data_head` and `data_tail` in the first page of a ring, in words (`struct perf_event_mmap_page`).
+const HEAD: usize = 128;
+const TAIL: usize = 129;
 
 /// Samples of every CPU.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ impl Sampler {
 #[derive(Debug)]
 struct Ring {
     _event: File,
-    mapped: NonNull<u8>,
+    mapped: NonNull<AtomicU64>,
     mapped_bytes: usize,
     data_bytes: usize,
     /// A record that wraps around the end of the ring, made whole.
@@ -178,17 +178,18 @@ impl Ring {
     }
 
     /// One of the two positions in its first page.
-    fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the first page is mapped as long as `self`, the offsets are aligned, and both sides use atomic accesses.
-        unsafe { &*self.mapped.as_ptr().add(offset).cast::<AtomicU64>() }
+    fn position(&self, place: usize) -> &AtomicU64 {
+        // SAFETY: the first page is mapped as long as `self`, and both sides use atomic accesses.
+        unsafe { &*self.mapped.as_ptr().add(place) }
     }
 
     /// The records between two positions.
     fn data(&self) -> &[u8] {
         let page = self.mapped_bytes - self.data_bytes;
+        let first = self.mapped.as_ptr().cast::<u8>();
         // SAFETY: mapped as long as `self`. The kernel writes only beyond `head`, which the caller does not read, and
         // not over what lies behind `tail`.
-        unsafe { std::slice::from_raw_parts(self.mapped.as_ptr().add(page), self.data_bytes) }
+        unsafe { std::slice::from_raw_parts(first.add(page), self.data_bytes) }
     }
 
     fn drain(&mut self, what: What, each: &mut dyn FnMut(Record<'_>)) {
@@ -204,14 +205,13 @@ impl Ring {
                 break;
             };
             let length = usize::from(length);
-            let record = match data.get(at..at + length) {
-                Some(record) => record,
-                None => {
-                    whole.clear();
-                    whole.extend_from_slice(&data[at..]);
-                    whole.extend_from_slice(&data[..at + length - self.data_bytes]);
-                    &whole
-                }
+            let record = if let Some(record) = data.get(at..at + length) {
+                record
+            } else {
+                whole.clear();
+                whole.extend_from_slice(&data[at..]);
+                whole.extend_from_slice(&data[..at + length - self.data_bytes]);
+                &whole
             };
             if let Some(record) = parse(what, record) {
                 each(record);

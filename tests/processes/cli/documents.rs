@@ -116,7 +116,9 @@ fn few_trials(command: &str, words: &mut Vec<String>) {
         words.extend(["--models".to_owned(), "poll,epoll".to_owned()]);
     }
     if !has(words, &ENDS[..1]) {
-        set(words, &["--duration", "-d"], "200ms");
+        if !has(words, &["--profile"]) {
+            set(words, &["--duration", "-d"], "200ms");
+        }
         set(words, &["--warm-up"], "0s");
         set(words, &["--warm-up-limit"], "1ms");
     }

@@ -191,3 +191,25 @@ fn exercises_can_be_done() {
         assert!(finished.out.contains(model), "{quick}: {finished:?}");
     }
 }
+
+/// How many are slow follows from the schedule, however slow this machine is.
+#[test]
+fn an_open_loop_sees_what_a_closed_one_leaves_out() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let figure = directory.path().join("omission.svg");
+    let name = figure.to_str().expect("the path is UTF-8");
+    let finished = throng(&["explain", "omission", "--svg", name]);
+    assert_eq!(finished.code, 0, "{}", finished.err);
+    let row = |name: &str| {
+        let mut lines = finished.out.lines();
+        let line = lines.find(|line| line.trim_start().starts_with(name));
+        line.unwrap_or_else(|| panic!("{name}: {}", finished.out)).to_owned()
+    };
+    for name in ["closed loop", "corrected", "open loop"] {
+        assert!(row(name).contains('%'), "{}", row(name));
+    }
+    let drawn = std::fs::read_to_string(&figure).expect("it is written");
+    assert!(drawn.ends_with("</svg>\n") && drawn.contains("open loop"));
+    throng(&["explain", "poll", "--svg", name]).is_usage_error(&["--svg is for"]);
+    throng(&["explain", "omission", "--json"]).is_usage_error(&["has only --svg"]);
+}

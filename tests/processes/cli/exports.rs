@@ -76,7 +76,7 @@ fn a_run_is_exported_and_its_record_has_the_requests() {
     let has_figures = report.contains("](figures/");
     assert!(has_figures || !file("m.svg").exists(), "{report}");
     assert_eq!(run.out, read(&file("d").join("summary.csv")));
-    let metrics = throng(&["report", &name("d"), "--export-openmetrics", "-"]);
+    let metrics = throng(&["report", &name("d"), "--export", "openmetrics=-"]);
     assert_eq!(metrics.code, 0, "{metrics:?}");
     assert!(
         metrics.out.starts_with("# TYPE throng_run_info gauge\n"),

@@ -9,6 +9,7 @@ mod slices;
 mod troubles;
 mod validity;
 mod verdicts;
+mod why;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -45,6 +46,9 @@ fn compare(arguments: &[&str]) -> Ran {
     }
     if !arguments.contains(&"--ready-timeout") {
         command.args(["--ready-timeout", "60s"]); // however slowly Python starts there
+    }
+    if !arguments.contains(&"--why") && !arguments.contains(&"--profile") {
+        command.args(["--why", "off"]); // the seconds that it takes
     }
     command.args(arguments);
     // Only probes that need no trials of their own.

@@ -151,7 +151,7 @@ fn text_of_a_record_is_shown_and_never_interpreted() {
             "the page"
         );
         assert!(page.contains("&lt;script&gt;alert(1)"), "it is shown");
-        let exported = report(directory.path(), &["--export-openmetrics", "-"]);
+        let exported = report(directory.path(), &["--export", "openmetrics=-"]);
         assert!(exported.out.ends_with("# EOF\n"), "{}", exported.err);
         assert_eq!(obeyed(&exported.out), [""; 0], "OpenMetrics");
         for name in ["report.html", "report.md", "summary.csv"] {

@@ -22,6 +22,7 @@ use crate::probes::{Tree, events, switches};
 use asleep::Asleep;
 use parts::StackCounts;
 use procfs::process::Process;
+use throng_record::Slice;
 use throng_record::profile::{Events, Profile, Turn};
 use throng_spec::registry::Unsupported;
 use throng_sys::calls;
@@ -114,13 +115,6 @@ pub(crate) struct Profiling {
     root: u32,
 }
 
-/// What happened in a turn.
-pub(crate) struct Took {
-    pub(crate) took_ns: u64,
-    pub(crate) replies: u64,
-    pub(crate) server_cpu_ns: Option<u64>,
-}
-
 impl Profiling {
     /// Watches a turn, which `have` runs; an error of `have` ends it without a trace.
     pub(crate) fn watch<E>(
@@ -128,7 +122,7 @@ impl Profiling {
         watch: &mut Watch,
         round: u32,
         tree: &mut Tree,
-        have: impl FnOnce() -> Result<Option<Took>, E>,
+        have: impl FnOnce() -> Result<Option<Slice>, E>,
     ) -> Result<(), E> {
         tree.refresh();
         self.root = tree.main();
@@ -247,8 +241,11 @@ impl Profiling {
     }
 }
 
-/// Writes stacks with their counts, as tools for flame graphs read them.
+/// Writes stacks with their counts, if there are any, as tools for flame graphs read them.
 pub(crate) fn write(path: &Path, stacks: &[(String, u64)]) -> io::Result<()> {
+    if stacks.is_empty() {
+        return Ok(());
+    }
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
@@ -308,10 +305,10 @@ mod tests {
             let have = || {
                 let began = Instant::now();
                 std::thread::sleep(Duration::from_millis(300));
-                Ok::<_, ()>(Some(Took {
+                Ok::<_, ()>(Some(Slice {
                     took_ns: began.elapsed().as_nanos() as u64,
                     replies: 1,
-                    server_cpu_ns: None,
+                    ..Slice::default()
                 }))
             };
             profiling.watch(&mut watch, 0, &mut tree, have).unwrap();

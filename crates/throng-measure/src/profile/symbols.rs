@@ -129,7 +129,7 @@ fn of_program(symbol: &Sym<'_>, executable: Option<&Path>) -> Vec<Named> {
         Some(module) if is_map(module) => Origin::Compiled,
         _ => Origin::Library,
     };
-    let named = |name: &str| Named {
+    let of_name = |name: &str| Named {
         name: match origin {
             Origin::Compiled => of_compiled(name),
             _ => plain(name),
@@ -137,8 +137,8 @@ fn of_program(symbol: &Sym<'_>, executable: Option<&Path>) -> Vec<Named> {
         origin,
     };
     let inlined = symbol.inlined.iter().rev();
-    let names = inlined.map(|function| named(&function.name));
-    names.chain([named(&symbol.name)]).collect()
+    let inner = inlined.map(|function| of_name(&function.name));
+    inner.chain([of_name(&symbol.name)]).collect()
 }
 
 /// Whether it is the list of functions that a process compiled: `/tmp/perf-PID.map`.

@@ -59,9 +59,6 @@ pub(crate) fn run(
             checks: setup.purpose != Purpose::Timed,
         })
         .collect();
-    let reference = plan.comparison.as_ref().map(|them| &them.reference);
-    let is_reference =
-        |trial: &Trial| trial.purpose == Purpose::Timed && Some(&trial.server) == reference;
     let (mut seen, others) = slices::run(
         &Plan {
             length: length_s.map(Duration::from_secs_f64),
@@ -70,7 +67,7 @@ pub(crate) fn run(
             warm_up_limit: Duration::from_secs_f64(warm_up_limit_s),
             half_width,
             why,
-            reference: trials.iter().position(is_reference).unwrap_or(0),
+            reference: reference(plan, &trials),
             seed: plan.seed,
             keep_going: plan.settings.keep_going,
         },
@@ -99,13 +96,21 @@ pub(crate) fn run(
         add_machine(&mut result, others);
         trial.slices = slices;
         trial.profile = seen.profile;
-        if why == Why::Profile && !seen.stacks.is_empty() {
+        if why == Why::Profile {
             profile::write(&store.file("profiles", &trial, ".folded"), &seen.stacks)?;
         }
         store_result(plan, store, &mut trial, result)?;
         measured.push(trial);
     }
     Ok(measured)
+}
+
+/// The place of the server that the others are compared with.
+fn reference(plan: &RunSpec, trials: &[Trial]) -> usize {
+    let reference = plan.comparison.as_ref().map(|them| &them.reference);
+    let is_reference =
+        |trial: &Trial| trial.purpose == Purpose::Timed && Some(&trial.server) == reference;
+    trials.iter().position(is_reference).unwrap_or(0)
 }
 
 /// A trial before anything is measured.

@@ -17,7 +17,7 @@ use super::others::{Meter, OtherCpu};
 use super::trial::{self, Live, Setup};
 use crate::cluster::{LoadNews, Origin};
 use crate::host;
-use crate::profile::{Profiling, Took, Watch, Watched};
+use crate::profile::{Profiling, Watch, Watched};
 use crate::stage::{Halt, Stage, failed};
 use ratios::{are_precise, so_far};
 use server_cpu::ServerCpu;
@@ -214,8 +214,8 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
 
 /// Number of turns for stacks and for system calls, and the length of a turn; and the same for many servers, so that
 /// all of them take some seconds.
-const TURNS: (u32, u32, Duration) = (12, 4, Duration::from_millis(100));
-const TURNS_OF_MANY: (u32, u32, Duration) = (8, 2, Duration::from_millis(50));
+const TURNS: (u32, u32, Duration) = (12, 6, Duration::from_millis(100));
+const TURNS_OF_MANY: (u32, u32, Duration) = (8, 6, Duration::from_millis(50));
 const MANY: usize = 4;
 /// How many times as many turns make a flame graph.
 const TURNS_OF_PROFILE: u32 = 4;
@@ -425,14 +425,7 @@ impl<'a> SlicedServer<'a> {
     fn have_watched(&mut self, watch: &mut Watch, length: Duration, round: u32) -> Stage<()> {
         let mut watching = std::mem::take(&mut self.watching);
         let mut tree = self.server_cpu.tree.clone();
-        let have = || {
-            let slice = self.have(length, true, round)?;
-            Ok(slice.map(|slice| Took {
-                took_ns: slice.took_ns,
-                replies: slice.replies,
-                server_cpu_ns: slice.server_cpu_ns,
-            }))
-        };
+        let have = || self.have(length, true, round);
         let watched = watching.watch(watch, round, &mut tree, have);
         self.watching = watching;
         watched

@@ -81,6 +81,14 @@ impl OwnServer {
         self.address
     }
 
+    /// Stops it (SIGSTOP), or lets it continue.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn freeze(&self, freeze: bool) -> std::io::Result<()> {
+        Ok(self.process.freeze(freeze)?)
+    }
+
     /// The ID of its first process.
     pub(crate) fn pid(&self) -> u32 {
         self.process.pid()

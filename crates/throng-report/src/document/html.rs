@@ -1,6 +1,7 @@
 //! A document as a self-contained HTML page.
 
 mod figures;
+mod flame;
 mod style;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -136,6 +137,7 @@ impl<'a> Scope<'a> {
                 },
                 Block::Figures(all) => (figures::of_section(self, all, level)),
                 Block::Picture(one) => (figures::picture(self, one)),
+                Block::Flame(graph) => (flame::graph(self, graph, level)),
                 Block::Code(lines) => pre { (lines) },
                 Block::Fold(summary, blocks) => details {
                     summary { (text(summary)) }

@@ -10,6 +10,7 @@ pub mod markdown;
 pub mod terminal;
 
 use crate::figures::Figure;
+use crate::flame::FlameGraph;
 use throng_record::Finding;
 
 /// The medium of a document.
@@ -81,6 +82,8 @@ pub enum Block {
     Figures(Figures),
     /// One plot within the text. Not shown in a terminal.
     Picture(Box<Figure>),
+    /// Where CPU time goes. Shown on pages only.
+    Flame(Box<FlameGraph>),
     /// Lines to read or run verbatim.
     Code(String),
     /// Details folded behind a summary. Not shown in a terminal.

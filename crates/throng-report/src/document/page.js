@@ -235,6 +235,83 @@
     });
   }
 
+  // --- Flame graphs -------------------------------------------------------------------------------------------
+
+  for (const svg of $(document, "svg.flames")) {
+    const frames = [...svg.children].map((element) => {
+      const [from, width, top] = ["x", "width", "y"].map((name) => parseFloat(element.getAttribute(name)));
+      return { element, from, width, top, text: element.querySelector("title").textContent };
+    });
+    const name = (frame) => frame.element.querySelector("text").textContent.toLowerCase();
+    const within = (inner, outer) => inner.from >= outer.from - 1e-3 && inner.from + inner.width <= outer.from + outer.width + 1e-3;
+    const isShown = (frame) => !frame.element.classList.contains("off");
+    let [root, marked] = [frames[0], null];
+    function zoom(to) {
+      root = to;
+      for (const frame of frames) {
+        // What calls the function stays above it, as wide as the picture.
+        const above = frame.top <= to.top && within(to, frame);
+        const shown = above || within(frame, to);
+        frame.element.classList.toggle("off", !shown);
+        const [from, width] = above ? [0, 100] : [(100 * (frame.from - to.from)) / to.width, (100 * frame.width) / to.width];
+        frame.element.setAttribute("x", `${from}%`);
+        frame.element.setAttribute("width", `${width}%`);
+      }
+    }
+    function mark(frame) {
+      marked?.element.classList.remove("on");
+      marked = frame;
+      if (!frame) return void (tip.hidden = true);
+      frame.element.classList.add("on");
+      tip.textContent = frame.text;
+      tip.hidden = false;
+      const place = frame.element.getBoundingClientRect();
+      const box = tip.getBoundingClientRect();
+      tip.style.left = `${Math.min(Math.max(place.left, 6), innerWidth - box.width - 6)}px`;
+      tip.style.top = `${place.top > box.height + 12 ? place.top - box.height - 6 : place.bottom + 6}px`;
+    }
+    const at = (event) => frames.find((frame) => frame.element === event.target.closest("svg.flames>svg"));
+    svg.addEventListener("pointermove", (event) => mark(at(event) ?? null));
+    svg.addEventListener("pointerleave", () => mark(null));
+    svg.addEventListener("click", (event) => {
+      const frame = at(event);
+      if (frame) zoom(frame);
+    });
+    svg.addEventListener("keydown", (event) => {
+      const shown = frames.filter(isShown);
+      const now = marked && isShown(marked) ? marked : null;
+      const beside = (frame) => frame.top === now.top;
+      const next = {
+        ArrowUp: () => shown.filter((frame) => frame.top < now.top && within(now, frame)).pop(),
+        ArrowDown: () => shown.find((frame) => frame.top > now.top && within(frame, now)),
+        ArrowLeft: () => shown.filter((frame) => beside(frame) && frame.from < now.from).pop(),
+        ArrowRight: () => shown.find((frame) => beside(frame) && frame.from > now.from),
+      }[event.key];
+      if (next) mark(now ? (next() ?? now) : root);
+      else if (event.key === "Enter" && now) zoom(now);
+      else if (event.key === "Escape") zoom(frames[0]);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    const find = svg.parentElement.querySelector(".find");
+    find.hidden = false;
+    find.querySelector("input").addEventListener("input", ({ target }) => {
+      const wanted = target.value.trim().toLowerCase();
+      let covered = 0;
+      let until = -1;
+      const hits = frames.filter((frame) => wanted && name(frame).includes(wanted));
+      frames.forEach((frame) => frame.element.classList.toggle("hit", hits.includes(frame)));
+      // Nested hits count once.
+      for (const hit of hits.toSorted((one, other) => one.from - other.from || other.width - one.width)) {
+        if (hit.from < until - 1e-3) continue;
+        covered += hit.width;
+        until = hit.from + hit.width;
+      }
+      find.querySelector("output").textContent = wanted ? `${hits.length} found, ${covered.toFixed(1)} % of the width` : "";
+    });
+  }
+
   // --- The address --------------------------------------------------------------------------------------------
 
   // "#results~hide=epoll,poll&sort=0.3d": after the ~ what is seen, so that a link shows the same.

@@ -251,6 +251,7 @@ impl Writer {
                 Block::Paragraph(Role::Hint, _)
                 | Block::Figures(_)
                 | Block::Picture(_)
+                | Block::Flame(_)
                 | Block::Fold(..) => {}
             }
         }

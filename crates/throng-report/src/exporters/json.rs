@@ -19,6 +19,7 @@ use crate::study::published::Table;
 use crate::study::scenes::SceneResult;
 use crate::study::{PartReport, StudyReport};
 use crate::summary::Summary;
+use crate::why::Why;
 use throng_record::{Ending, LeftOut, metrics};
 use throng_spec::registry::Info;
 
@@ -40,6 +41,8 @@ struct SummaryJson<'a> {
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    why: &'a [Why],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     thresholds: &'a [metrics::ConditionResult],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +138,7 @@ impl<'a> SummaryJson<'a> {
             grade: &report.grade,
             answer: &report.answer,
             comparison: report.comparison.requested(),
+            why: &report.why,
             thresholds: &report.thresholds,
             limits: report.limits.as_ref(),
             made_with: Provenance::of(report.run),

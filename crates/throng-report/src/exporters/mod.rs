@@ -2,8 +2,10 @@
 //!
 //! To add a format, add a file here, its `mod` line and its entry in [`EXPORTERS`].
 
+mod benchmarks;
 pub mod csv;
 mod json;
+mod junit;
 mod openmetrics;
 
 use std::io::Write;
@@ -21,6 +23,10 @@ pub const EXPORTERS: &[&Exporter] = &[
     &json::JSON,
     &csv::CSV,
     &openmetrics::OPENMETRICS,
+    &benchmarks::BENCHER,
+    &benchmarks::BIGGER,
+    &benchmarks::SMALLER,
+    &junit::JUNIT,
 ];
 
 /// The page.
@@ -45,6 +51,7 @@ const MARKDOWN: Exporter = Exporter {
 };
 
 /// A format in which a report is written.
+#[derive(Debug)]
 pub struct Exporter {
     /// Name and summary.
     pub info: Info,

@@ -79,7 +79,9 @@ fn records() -> Vec<(Run, Vec<Trial>)> {
     });
     let (single, mut alone) = fixture::record();
     alone.retain(|trial| trial.clients == 1000);
+    let same = || fixture::profile(10, &[(fixture::own("main"), 300)], &[], &[]);
     vec![
+        fixture::watched(same(), same()),
         fixture::at_load(),
         fixture::growing(),
         fixture::searched(),

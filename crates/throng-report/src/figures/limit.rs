@@ -1,7 +1,7 @@
 //! The trials of a search for limits: replies and response time up to and beyond the limit.
 
 use super::overview::of_rows;
-use super::{Axis, Failing, Figure, Kind, Point, Rank, Ranked, Series, Source, Trace};
+use super::{Axis, Failing, Figure, Kind, OfSection, Point, Rank, Ranked, Series, Source, Trace};
 use crate::limit::{Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
 use throng_record::metrics::Better;
@@ -69,7 +69,7 @@ fn path(info: Info, source: &Source<'_>, limits: &Limits, server: &ServerLimit) 
     Some(Figure {
         caption: cause.unwrap_or_default(),
         failure: TRIAL,
-        answers: true,
+        section: OfSection::Answer,
         ..Figure::new(info.name, title, Kind::Lines, axes, series)?
     })
 }

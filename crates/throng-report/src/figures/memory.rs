@@ -1,7 +1,7 @@
 //! The memory that each additional client takes.
 
 use super::overview::of_rows;
-use super::{Axis, Figure, Point, Rank, Ranked, Source};
+use super::{Axis, Figure, OfSection, Point, Rank, Ranked, Source};
 use crate::summary::Row;
 use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::Better;
@@ -58,7 +58,7 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
         ),
         alternative: format!("{}: {}.", info.summary, list(&figure.ranked_words())),
         better: Better::Lower,
-        answers: false,
+        section: OfSection::Figures,
         ..figure
     })
 }

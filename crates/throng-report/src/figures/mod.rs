@@ -26,6 +26,7 @@ use super::trial_files::ClientLog;
 use super::why::Why;
 pub(crate) use against_clients::{AgainstClients, FALLING, RISING};
 pub(crate) use overview::ranked_of;
+pub use percentiles::of_latencies;
 pub use ranked::{Grouped, Rank, Ranked};
 use throng_record::Trial;
 use throng_record::format::{ABSENT, number, valued};
@@ -284,8 +285,8 @@ pub struct Figure {
     pub failure: Failing,
     /// Which direction of the vertical axis is better.
     pub better: Better,
-    /// Whether it is part of the answer.
-    pub answers: bool,
+    /// The section of a report that shows it.
+    pub section: OfSection,
 }
 
 /// Metrics of servers. The points of a curve are no sample of a metric, so no number comes from them.
@@ -295,6 +296,16 @@ pub struct Numbers {
     pub heads: Vec<&'static str>,
     /// Each server with its place in the palette and its values.
     pub rows: Vec<(String, usize, Vec<String>)>,
+}
+
+/// The section of a report that shows a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OfSection {
+    Answer,
+    /// Why servers differ.
+    Why,
+    Figures,
 }
 
 /// The meaning of a failed point.
@@ -484,7 +495,7 @@ impl Figure {
             numbers: Numbers::default(),
             failure: Failing::UNSERVED,
             better: Better::Neutral,
-            answers: false,
+            section: OfSection::Figures,
         }
     }
 

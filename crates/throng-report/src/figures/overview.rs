@@ -1,6 +1,6 @@
 //! The figure of the answer: servers ranked, or ratios around 1.
 
-use super::{Axis, Figure, Grouped, Point, Rank, Ranked, Source};
+use super::{Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Source};
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
@@ -45,7 +45,7 @@ pub(super) fn overview(info: Info, source: &Source<'_>) -> Option<Figure> {
     let mut figure = Figure {
         ranked,
         better: standings.metric.better,
-        answers: true,
+        section: OfSection::Answer,
         ..Figure::empty(
             info.name,
             format!("All servers with {}", counted(clients, "client")),
@@ -198,7 +198,7 @@ pub(super) fn ratios(info: Info, source: &Source<'_>) -> Option<Figure> {
     let figure = Figure {
         caption: format!("1 is equal; the band is ±{margin}. {verdicts}"),
         ranked,
-        answers: true,
+        section: OfSection::Answer,
         ..Figure::empty(info.name, title)
     };
     Some(Figure {
@@ -246,7 +246,7 @@ fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
 pub(super) fn of_rows(info: Info, title: String, ranked: Ranked) -> Figure {
     Figure {
         ranked: vec![ranked],
-        answers: true,
+        section: OfSection::Answer,
         ..Figure::empty(info.name, title)
     }
 }

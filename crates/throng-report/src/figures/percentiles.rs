@@ -1,7 +1,7 @@
 //! All latency percentiles at the largest number of clients, on the axis of HdrHistogram: rarer latencies are further
 //! to the right.
 
-use super::{Axis, Figure, Kind, Point, Series, Source};
+use super::{Axis, Figure, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, list, time};
 use throng_record::load_stats::Times;
 use throng_record::metrics::Better;
@@ -40,6 +40,13 @@ fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
     (points.len() > 1).then_some(points)
 }
 
+fn axes() -> (Axis, Axis) {
+    (
+        Axis::logarithmic("one request in N took longer", None),
+        Axis::logarithmic("latency", Some("ms")),
+    )
+}
+
 /// The rarest time of a server, in words.
 fn rarest(series: &Series) -> Option<String> {
     let point = series.points.last()?;
@@ -62,10 +69,6 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
     };
     let series: Vec<Series> = servers().filter_map(of_server).collect();
     let words: Vec<String> = series.iter().filter_map(rarest).collect();
-    let axes = (
-        Axis::logarithmic("one request in N took longer", None),
-        Axis::logarithmic("latency", Some("ms")),
-    );
     Some(Figure {
         caption: format!(
             "{}, all requests together. N = 100 is the 99th percentile, N = 1,000 the 99.9th.",
@@ -74,7 +77,30 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
         better: Better::Lower,
         alternative: format!("{}: {}.", info.summary, list(&words)),
         numbers: source.numbers(&METRICS, servers().map(|name| (name, clients))),
-        ..Figure::new(info.name, info.summary, Kind::Course, axes, series)?
+        ..Figure::new(info.name, info.summary, Kind::Course, axes(), series)?
+    })
+}
+
+/// The same for distributions that are no trials of a run.
+pub fn of_latencies(id: &'static str, title: &str, named: &[(&str, &Latency)]) -> Option<Figure> {
+    let series = named
+        .iter()
+        .enumerate()
+        .filter_map(|(place, (name, latency))| {
+            Some(Series {
+                name: (*name).to_owned(),
+                place,
+                points: curve(std::iter::once(*latency))?,
+                trace: Trace::Joined,
+            })
+        });
+    let series: Vec<Series> = series.collect();
+    let words: Vec<String> = series.iter().filter_map(rarest).collect();
+    Some(Figure {
+        caption: "N = 100 is the 99th percentile, N = 1,000 the 99.9th.".to_owned(),
+        better: Better::Lower,
+        alternative: format!("{title}: {}.", list(&words)),
+        ..Figure::new(id, title, Kind::Course, axes(), series)?
     })
 }
 

@@ -1,6 +1,6 @@
 //! The difference of two servers' CPU time per request, by part: what adds, what saves, what is unexplained.
 
-use super::{Axis, Figure, Grouped, Point, Rank, Ranked, Source};
+use super::{Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Source};
 use crate::why::{Difference, Why};
 use throng_record::format::{counted, list, number, unit_of_time};
 use throng_spec::registry::Info;
@@ -26,24 +26,20 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
     );
     let mut figure = Figure {
         ranked,
+        section: OfSection::Why,
         ..Figure::empty(info.name, title)
     };
     figure.alternative = format!("{}: {}.", figure.title, list(&words));
-    figure.caption = "Right of the line: more than the reference; green: less, red: more. Means of turns that are not timed, \
-        with 99 % intervals for all parts together. Grey: not shown to differ."
-        .to_owned();
+    let caption = "Right of the line: more than the reference. Green: less, red: more, grey: not shown to differ. \
+        Means of turns that are not timed; the 99 % intervals hold together.";
+    caption.clone_into(&mut figure.caption);
     Some(figure)
 }
 
 fn ranked(why: &Why) -> Option<Ranked> {
-    let cpu = why.cpu.as_ref()?;
-    let (unit, factor) = unit_of_time(cpu.difference.value.abs().max(cpu.reference / 10.0));
+    let cpu = why.cpu?;
+    let (unit, factor) = unit_of_time(cpu.difference().abs().max(cpu.reference / 10.0));
     let row = |one: &Difference| rank(&one.name, one, factor);
-    let mut parts: Vec<Rank> = vec![Rank {
-        name: "all".to_owned(),
-        ..row(cpu)
-    }];
-    parts.extend(why.parts.iter().take(MOST_PARTS).map(row));
     let beyond: f64 = why
         .parts
         .iter()
@@ -59,6 +55,8 @@ fn ranked(why: &Why) -> Option<Ranked> {
         failed: false,
         better: None,
     };
+    let mut parts = vec![without_interval("all", cpu.difference())];
+    parts.extend(why.parts.iter().take(MOST_PARTS).map(row));
     parts.push(without_interval("other parts", why.other_parts_us + beyond));
     if let Some(unexplained) = why.unexplained_us {
         parts.push(without_interval("unexplained", unexplained));

@@ -2,6 +2,7 @@
 
 use crate::Report;
 use crate::document::{Block, Medium, Role, Text, Tone};
+use crate::figures::OfSection;
 use crate::grade::{Grade, Level};
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
@@ -9,7 +10,7 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let picture = report
         .figures
         .iter()
-        .find(|figure| figure.answers)
+        .find(|figure| figure.section == OfSection::Answer)
         .map(|figure| Block::Picture(Box::new(figure.clone())));
     let mut first = vec![Block::paragraph(Role::Lead, &answer.first)];
     if report.limits.is_none() {

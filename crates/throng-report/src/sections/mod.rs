@@ -21,6 +21,7 @@ pub use between::of_between;
 pub use study::of_study;
 
 use crate::document::{Block, Document, Figures, Kind, Medium, Section, Style, Text, Tone};
+use crate::figures::OfSection;
 use crate::{Report, facts};
 use throng_record::Ending;
 use throng_record::format::counted;
@@ -51,6 +52,7 @@ const SECTIONS: &[SectionKind] = &[
     ),
     details("scalability", "Scalability", scalability::blocks),
     details("figures", "Figures", figures),
+    details("flame-graphs", "Flame graphs", why::flame_graphs),
     details("costs", "Cost per request", results::costs),
     details("counters", "Counters, both sides", counters::blocks),
     details("hosts", "Client hosts", hosts::blocks),
@@ -142,11 +144,12 @@ fn sections(report: &Report<'_>) -> Vec<Section> {
 fn figures(report: &Report<'_>) -> Vec<Block> {
     let servers = report.run.servers.iter();
     let figures = report.figures.iter();
+    let figures = figures.filter(|figure| figure.section == OfSection::Figures);
     vec![Block::Figures(Figures {
         key: servers
             .map(|server| (vec![report.place(&server.name)], server.name.clone()))
             .collect(),
-        figures: figures.filter(|figure| !figure.answers).cloned().collect(),
+        figures: figures.cloned().collect(),
     })]
 }
 

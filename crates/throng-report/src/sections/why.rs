@@ -1,9 +1,13 @@
 //! Why servers differ: sentences, and tables of what a request costs each of them.
 
+use std::collections::BTreeMap;
+
 use crate::Report;
-use crate::document::{Block, Cell, Column, Medium, Role, Row, Table, Tone};
+use crate::document::{Block, Cell, Column, Role, Row, Table, Tone};
+use crate::figures::OfSection;
 use crate::why::{Difference, Why};
 use throng_record::format::{counted, hundredths, list, time};
+use throng_spec::registry::Unsupported;
 
 /// Most rows of a table.
 const MOST_ROWS: usize = 12;
@@ -12,26 +16,46 @@ const HINT: &str = "Seen in turns that are not timed. Differences are means over
     table hold at once. Parts without a mark are not shown to differ.";
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for why in &report.why {
+    let several = report.summary.clients.len() > 1;
+    let sentences = report.why.iter().map(|why| {
         let text = why.sentences.join(" ");
-        let with = counted(why.clients, "client");
-        let text = if report.summary.clients.len() > 1 {
-            format!("With {with}: {text}")
+        let text = if several {
+            format!("With {}: {text}", counted(why.clients, "client"))
         } else {
             text
         };
-        blocks.push(Block::paragraph(Role::Body, text));
-        blocks.push(Block::Except(&[Medium::Terminal], tables(why)));
-        for (what, unsupported) in &why.missing {
-            let text = format!("{}: {}", unseen(what), unsupported.reason);
-            blocks.push(Block::Warning(text, unsupported.remedy.clone()));
-        }
+        Block::paragraph(Role::Body, text)
+    });
+    let mut blocks: Vec<Block> = sentences.collect();
+    let figures = report.figures.iter();
+    let pictures = figures.filter(|figure| figure.section == OfSection::Why);
+    blocks.extend(pictures.map(|figure| Block::Picture(Box::new(figure.clone()))));
+    for why in &report.why {
+        let title = format!("{} and {}, part by part", why.reference, why.server);
+        let title = if several {
+            format!("{title}, {}", counted(why.clients, "client"))
+        } else {
+            title
+        };
+        let mut parts = vec![Block::paragraph(Role::Hint, HINT)];
+        parts.extend(tables(why));
+        blocks.push(Block::Fold(title.into(), parts));
     }
-    if !blocks.is_empty() {
-        blocks.insert(0, Block::paragraph(Role::Hint, HINT));
+    let missing = report.why.iter().flat_map(|why| &why.missing);
+    let missing: BTreeMap<&String, &Unsupported> = missing
+        .map(|(what, unsupported)| (what, unsupported))
+        .collect();
+    for (what, unsupported) in missing {
+        let text = format!("{}: {}", unseen(what), unsupported.reason);
+        blocks.push(Block::Warning(text, unsupported.remedy.clone()));
     }
     blocks
+}
+
+/// A flame graph of each server, and of each difference.
+pub(super) fn flame_graphs(report: &Report<'_>) -> Vec<Block> {
+    let graphs = report.flame_graphs.iter().cloned();
+    graphs.map(|graph| Block::Flame(Box::new(graph))).collect()
 }
 
 /// What is missing, in words.
@@ -46,9 +70,8 @@ fn unseen(what: &str) -> &'static str {
 type Shown = fn(f64) -> String;
 
 fn tables(why: &Why) -> Vec<Block> {
-    let cpu: Vec<Difference> = why.cpu.iter().chain(&why.parts).cloned().collect();
     let kinds: [(&str, &[Difference], Shown); 5] = [
-        ("CPU time per request", &cpu, time),
+        ("CPU time per request", &why.parts, time),
         ("Own code, by function", &why.functions, time),
         ("System calls per request", &why.calls, hundredths),
         ("Events per request", &why.events, hundredths),

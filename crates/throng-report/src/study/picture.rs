@@ -2,7 +2,7 @@
 
 use super::scenes::{CLOSE, FAR, SceneResult};
 use crate::comparison::ranking::{MARGIN_OF_ONE_TRIAL, Place, Standing};
-use crate::figures::{Figure, Grouped, Ranked, Source, ranked_of};
+use crate::figures::{Figure, Grouped, OfSection, Ranked, Source, ranked_of};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, named};
@@ -74,7 +74,7 @@ fn drawn(
     let figure = Figure {
         alternative: format!("{title}. {}: {}.", shown.metric().label, list(&words)),
         better: shown.metric().better,
-        answers: true,
+        section: OfSection::Answer,
         ranked: panels.into_iter().map(|(_, drawn)| drawn).collect(),
         ..Figure::empty(id, title)
     };

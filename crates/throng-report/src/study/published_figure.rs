@@ -2,7 +2,9 @@
 
 use super::PartReport;
 use super::published::{Group, Row};
-use crate::figures::{AgainstClients, Axis, Figure, Grouped, Point, Rank, Ranked, Series, Trace};
+use crate::figures::{
+    AgainstClients, Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Series, Trace,
+};
 use crate::palette;
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Metric, Quantity, find};
@@ -93,7 +95,7 @@ fn lines(
     }
     let figure = drawn.figure(series, &clients)?;
     Some(Figure {
-        answers: true,
+        section: OfSection::Answer,
         ..figure
     })
 }
@@ -161,7 +163,7 @@ fn of_rows(id: &'static str, part: &PartReport<'_>, ranked: Vec<Ranked>) -> Figu
         alternative: format!("{title}. {}.", list(&words)),
         caption: format!("{CROSSES} Dots: measured, with intervals as in the table."),
         ranked,
-        answers: true,
+        section: OfSection::Answer,
         ..Figure::empty(id, title)
     }
 }

@@ -2,7 +2,8 @@
 //! request, from the turns in which they were watched.
 //!
 //! Turns of both servers in the same round are pairs. Each difference is a mean over rounds, so the parts add up, and
-//! only those count as shown whose interval excludes 0.
+//! only those count as shown whose interval excludes 0. A part of the CPU time is its share of the samples of a turn,
+//! times the server's median CPU time per request: a machine that is slow in a turn is slow in all parts of it.
 
 mod words;
 
@@ -14,7 +15,7 @@ use crate::comparison::{Comparison, Pair};
 use throng_record::profile::{Function, Part, Profile, Turn};
 use throng_record::{Purpose, Trial};
 use throng_spec::registry::Unsupported;
-use throng_stats::{Interval, differences};
+use throng_stats::{Interval, differences, median};
 
 /// Level of the intervals of all parts together.
 const LEVEL: f64 = 0.99;
@@ -36,16 +37,20 @@ pub struct Why {
     pub reference: String,
     /// In words.
     pub sentences: Vec<String>,
-    /// CPU time per request while they were watched, in microseconds.
+    /// CPU time per request while they were watched, in microseconds: medians over turns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<Difference>,
+    pub cpu: Option<CpuTime>,
+    /// The difference of the CPU time per request, in microseconds, by the ratio of the timed slices, if that shows one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed_us: Option<f64>,
     /// Its parts, in microseconds per request, the largest difference first.
     pub parts: Vec<Difference>,
     /// The functions of the programs themselves, in microseconds per request, the largest difference first.
     pub functions: Vec<Difference>,
     /// The difference of all parts that are not tested, in microseconds per request.
     pub other_parts_us: f64,
-    /// What the timed slices add to the difference, in microseconds per request: watching changes what is watched.
+    /// What the timed slices add to the difference of the turns that were watched, in microseconds per request: the
+    /// machine changes, and watching changes what is watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained_us: Option<f64>,
     /// System calls per request, the largest difference first.
@@ -56,6 +61,20 @@ pub struct Why {
     pub waits: Vec<Difference>,
     /// What could not be seen, and why.
     pub missing: Vec<(String, Unsupported)>,
+}
+
+/// The CPU time per request of both servers, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CpuTime {
+    pub reference: f64,
+    pub server: f64,
+}
+
+impl CpuTime {
+    /// How much more the server needs.
+    pub fn difference(self) -> f64 {
+        self.server - self.reference
+    }
 }
 
 /// A value of both servers, per request.
@@ -86,8 +105,6 @@ pub struct Span {
 /// What a difference is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Of {
-    /// All CPU time.
-    Cpu,
     /// The programs themselves.
     OwnCode,
     /// A part of the time in the kernel.
@@ -126,16 +143,16 @@ impl Why {
             found.find_map(|trial| trial.profile.as_ref())
         };
         let both = [profile(&pair.reference)?, profile(&pair.server)?];
-        let families = [cpu, functions, calls, events, waits];
-        let [mut parts, functions, calls, events, waits] =
-            families.map(|values| compared(&both, values));
-        let cpu = parts
-            .iter()
-            .position(|part| part.of == Of::Cpu)
-            .map(|place| parts.remove(place));
-        let whole = cpu
-            .as_ref()
-            .map_or(0.0, |cpu| cpu.reference.max(cpu.server));
+        let [parts, functions, calls, events, waits] =
+            [parts, functions, calls, events, waits].map(|values| compared(&both, values));
+        let cpu = both.map(median_cpu);
+        let cpu = cpu[0]
+            .zip(cpu[1])
+            .map(|(reference, server)| CpuTime { reference, server });
+        let whole = cpu.map_or(0.0, |cpu| cpu.reference.max(cpu.server));
+        let by = pair.by("server_cpu_us_per_request");
+        let timed = by.and_then(|by| Some((by.ratio?.value - 1.0) * by.reference?));
+        let is_different = by.is_some_and(|by| by.verdict.is_difference());
         let mut why = Self {
             clients: pair.clients,
             server: pair.server.clone(),
@@ -143,6 +160,7 @@ impl Why {
             sentences: Vec::new(),
             other_parts_us: 0.0,
             unexplained_us: None,
+            timed_us: timed.filter(|_| is_different),
             parts: large_enough(parts, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
             functions: large_enough(functions, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
             calls: large_enough(calls, LEAST_CALLS, LEAST_CALLS),
@@ -151,12 +169,10 @@ impl Why {
             missing: missing(&both),
             cpu,
         };
-        if let Some(cpu) = &why.cpu {
+        if let Some(cpu) = why.cpu {
             let tested: f64 = why.parts.iter().map(|part| part.difference.value).sum();
-            why.other_parts_us = cpu.difference.value - tested;
-            let timed = pair.by("server_cpu_us_per_request");
-            let timed = timed.and_then(|by| Some(by.value? - by.reference?));
-            why.unexplained_us = timed.map(|timed| timed - cpu.difference.value);
+            why.other_parts_us = cpu.difference() - tested;
+            why.unexplained_us = timed.map(|timed| timed - cpu.difference());
         }
         why.sentences = words::sentences(&why);
         Some(why)
@@ -194,11 +210,14 @@ fn missing(both: &[&Profile; 2]) -> Vec<(String, Unsupported)> {
 }
 
 /// All values that either server has in a family, as differences; those that a turn lacks are 0 in it.
-fn compared(both: &[&Profile; 2], values: fn(&Turn) -> Option<Values>) -> Vec<Difference> {
+fn compared(
+    both: &[&Profile; 2],
+    values: fn(&Turn, &Profile) -> Option<Values>,
+) -> Vec<Difference> {
     let by_round = |profile: &Profile| -> BTreeMap<u32, Values> {
         let turns = profile.turns.iter().filter(|turn| turn.replies > 0);
         turns
-            .filter_map(|turn| Some((turn.round, values(turn)?)))
+            .filter_map(|turn| Some((turn.round, values(turn, profile)?)))
             .collect()
     };
     let [reference, server] = both.map(by_round);
@@ -258,24 +277,32 @@ fn large_enough(all: Vec<Difference>, least: f64, matters: f64) -> Vec<Differenc
     kept
 }
 
-/// CPU time in microseconds per request, and its parts; `None` for a turn without samples.
-fn cpu(turn: &Turn) -> Option<Values> {
-    let each = per_sample(turn)?;
+/// The median CPU time per request of turns with samples, in microseconds.
+fn median_cpu(profile: &Profile) -> Option<f64> {
+    let sampled = profile.turns.iter().filter(|turn| !turn.samples.is_empty());
+    let each = sampled.filter(|turn| turn.replies > 0).filter_map(|turn| {
+        let used_us = turn.server_cpu_ns? as f64 / 1e3;
+        Some(used_us / turn.replies as f64)
+    });
+    median(&each.collect::<Vec<_>>())
+}
+
+/// The parts of the CPU time in microseconds per request; `None` for a turn without samples.
+fn parts(turn: &Turn, profile: &Profile) -> Option<Values> {
+    let each = per_sample(turn, profile)?;
     let mut values = Values::new();
     for samples in &turn.samples {
         let of = match &samples.part {
             Part::User(_) => Of::OwnCode,
             part => Of::Kernel(part.clone()),
         };
-        for of in [of, Of::Cpu] {
-            *values.entry(of).or_default() += each * f64::from(samples.count);
-        }
+        *values.entry(of).or_default() += each * f64::from(samples.count);
     }
     Some(values)
 }
 
-fn functions(turn: &Turn) -> Option<Values> {
-    let each = per_sample(turn)?;
+fn functions(turn: &Turn, profile: &Profile) -> Option<Values> {
+    let each = per_sample(turn, profile)?;
     let of_program = turn
         .samples
         .iter()
@@ -290,20 +317,19 @@ fn functions(turn: &Turn) -> Option<Values> {
 }
 
 /// The microseconds of CPU time per request that a sample stands for.
-fn per_sample(turn: &Turn) -> Option<f64> {
+fn per_sample(turn: &Turn, profile: &Profile) -> Option<f64> {
     let samples: u32 = turn.samples.iter().map(|part| part.count).sum();
-    let used_us = turn.server_cpu_ns? as f64 / 1e3;
-    (samples > 0).then(|| used_us / turn.replies as f64 / f64::from(samples))
+    (samples > 0).then_some(median_cpu(profile)? / f64::from(samples))
 }
 
-fn calls(turn: &Turn) -> Option<Values> {
+fn calls(turn: &Turn, _: &Profile) -> Option<Values> {
     let calls = turn.calls.as_ref()?.iter();
     let each =
         calls.map(|(name, count)| (Of::Call(name.clone()), *count as f64 / turn.replies as f64));
     Some(each.collect())
 }
 
-fn events(turn: &Turn) -> Option<Values> {
+fn events(turn: &Turn, _: &Profile) -> Option<Values> {
     let events = turn.events?;
     let each = [
         (Of::VoluntarySwitches, events.voluntary_switches),
@@ -314,15 +340,123 @@ fn events(turn: &Turn) -> Option<Values> {
     Some(each.map(per_request).into_iter().collect())
 }
 
-fn waits(turn: &Turn) -> Option<Values> {
+fn waits(turn: &Turn, _: &Profile) -> Option<Values> {
     let per_request = 1e-3 / turn.replies as f64;
-    let asleep = turn.asleep.iter().map(|(call, threads)| {
-        (
-            Of::Asleep(call.clone()),
-            threads * turn.took_ns as f64 * per_request,
-        )
-    });
-    let ready = turn.events.and_then(|events| events.waited_for_cpu_ns);
-    let ready = ready.map(|waited| (Of::WaitingForCpu, waited as f64 * per_request));
-    Some(asleep.chain(ready).collect())
+    let mut values: Values = turn
+        .asleep
+        .iter()
+        .map(|(call, threads)| {
+            let slept = threads * turn.took_ns as f64 * per_request;
+            (Of::Asleep(call.clone()), slept)
+        })
+        .collect();
+    let waited = turn.events?.waited_for_cpu_ns;
+    values.extend(waited.map(|waited| (Of::WaitingForCpu, waited as f64 * per_request)));
+    Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{own, profile, system_call as call};
+    use crate::{Logs, Report, fixture};
+
+    fn why(reference: Profile, server: Profile) -> Why {
+        let (run, trials) = fixture::watched(reference, server);
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        report.why.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn the_same_server_differs_in_nothing() {
+        let same = || {
+            profile(
+                10,
+                &[(own("a"), 300), (call("sendto"), 700)],
+                &[("sendto", 1000)],
+                &[],
+            )
+        };
+        let found = why(same(), same());
+        assert!(
+            found
+                .parts
+                .iter()
+                .chain(&found.calls)
+                .all(|one| !one.is_shown),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn parts_add_up_and_a_slow_turn_is_slow_in_all_of_them() {
+        let then = profile(
+            10,
+            &[(own("a"), 300), (call("sendto"), 700)],
+            &[("sendto", 1000)],
+            &[],
+        );
+        let now = profile(
+            20,
+            &[(own("a"), 300), (own("spin"), 1000), (call("sendto"), 700)],
+            &[("sendto", 1000)],
+            &[],
+        );
+        let found = why(then, now);
+        let cpu = found.cpu.unwrap();
+        let parts: f64 = found.parts.iter().map(|part| part.difference.value).sum();
+        assert!(
+            (parts + found.other_parts_us - cpu.difference()).abs() < 1e-9,
+            "{found:?}"
+        );
+        let largest = &found.parts[0];
+        assert!(largest.of == Of::OwnCode && largest.is_shown, "{found:?}");
+        assert!(
+            (largest.difference.value - cpu.difference()).abs() < 0.3,
+            "{found:?}"
+        );
+        assert_eq!(found.functions[0].name, "spin");
+        let text = found.sentences.join(" ");
+        assert!(
+            text.contains("more in its own code (") && text.contains(" in spin)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_call_and_a_sleep_are_named_with_their_numbers() {
+        let then = profile(
+            10,
+            &[(call("sendto"), 700)],
+            &[("sendto", 1000)],
+            &[("futex", 3.0)],
+        );
+        let calls = [("sendto", 1000), ("nanosleep", 1000), ("getppid", 4000)];
+        let asleep = [("futex", 5.0), ("nanosleep", 0.5)];
+        let now = profile(10, &[(call("sendto"), 700)], &calls, &asleep);
+        let found = why(then, now);
+        let text = found.sentences.join(" ");
+        assert!(
+            text.contains("sleep 50.0 µs more in nanosleep() (0 calls per request become 1.00)"),
+            "{text}"
+        );
+        assert!(text.contains("call getppid() 4.00 times more"), "{text}");
+        assert!(!text.contains("futex"), "idle threads wait too: {text}");
+    }
+
+    #[test]
+    fn what_was_not_seen_is_missing_with_its_reason() {
+        let mut blind = profile(10, &[], &[("sendto", 1000)], &[]);
+        let unsupported = Unsupported {
+            reason: "not permitted".to_owned(),
+            remedy: "be root".to_owned(),
+        };
+        blind
+            .unavailable
+            .insert("stacks".to_owned(), unsupported.clone());
+        let found = why(blind.clone(), blind);
+        assert_eq!(found.cpu, None);
+        assert_eq!(found.missing, [("stacks".to_owned(), unsupported)]);
+        assert!(found.sentences.is_empty(), "{found:?}");
+    }
 }

@@ -1,11 +1,13 @@
 //! Why two servers differ, in two sentences.
 
 use super::{Difference, Of, Why};
-use throng_record::format::{hundredths, list, time};
+use throng_record::format::{cut, hundredths, list, time};
 use throng_record::profile::{Function, Part};
 
 /// Most parts that a sentence names.
 const MOST_NAMED: usize = 3;
+/// Most characters of a function's name.
+const LONGEST_NAME: usize = 40;
 /// System calls in which a server waits for its clients.
 const FOR_CLIENTS: [&str; 15] = [
     "accept",
@@ -24,31 +26,43 @@ const FOR_CLIENTS: [&str; 15] = [
     "rt_sigtimedwait",
     "io_getevents",
 ];
+/// Fewer calls per request are not named.
+const FEWEST_CALLS: f64 = 0.1;
 /// Calls that put a thread to sleep for a time.
 const PAUSES: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
 /// The name of what differs.
 pub(super) fn name(of: &Of) -> String {
     match of {
-        Of::Cpu => "CPU time".to_owned(),
         Of::OwnCode => "its own code".to_owned(),
         Of::Kernel(Part::Call(call)) => format!("{call}()"),
-        Of::Kernel(Part::PageFault) => "page faults".to_owned(),
         Of::Kernel(Part::Interrupt) => "interrupts".to_owned(),
         Of::Kernel(Part::Switch) => "switching threads".to_owned(),
-        Of::Kernel(Part::Kernel | Part::User(_)) => "entering and leaving the kernel".to_owned(),
+        Of::Kernel(Part::Kernel | Part::User(_)) => "entry to the kernel".to_owned(),
         Of::Function(Function { name, .. }) if name.is_empty() => "other functions".to_owned(),
         Of::Function(Function {
             name,
             caller: Some(caller),
-        }) => format!("{name}, called by {caller}"),
-        Of::Function(Function { name, .. }) => name.clone(),
+        }) => format!("{}, called by {}", brief(name), brief(caller)),
+        Of::Function(Function { name, .. }) => brief(name),
         Of::Call(call) | Of::Asleep(call) => call.clone(),
         Of::VoluntarySwitches => "voluntary context switches".to_owned(),
         Of::InvoluntarySwitches => "involuntary context switches".to_owned(),
-        Of::PageFaults => "page faults".to_owned(),
+        Of::Kernel(Part::PageFault) | Of::PageFaults => "page faults".to_owned(),
         Of::WaitingForCpu => "waiting for a CPU".to_owned(),
     }
+}
+
+/// The end of a long path: "epoll::Loop::on_ready".
+fn brief(name: &str) -> String {
+    let mut rest = name;
+    while rest.chars().count() > LONGEST_NAME {
+        match rest.split_once("::") {
+            Some((_, inner)) if !inner.is_empty() => rest = inner,
+            _ => break,
+        }
+    }
+    cut(rest, LONGEST_NAME)
 }
 
 /// What explains the CPU time, and what explains the rest.
@@ -61,40 +75,45 @@ fn cpu(why: &Why) -> Option<String> {
     let Why {
         server, reference, ..
     } = why;
-    let cpu = why.cpu.as_ref()?;
+    why.cpu?;
     let shown: Vec<&Difference> = why.parts.iter().filter(|part| part.is_shown).collect();
-    let differs = cpu.is_shown
-        && super::LEAST_DIFFERENCE * cpu.reference.max(cpu.server) <= cpu.difference.value.abs();
-    if !differs && shown.is_empty() {
-        let most = cpu.difference.low.abs().max(cpu.difference.high.abs());
-        return Some(format!(
-            "{server} and {reference} need the same CPU time per request within {}, and no part of it differs.",
-            time(most)
-        ));
-    }
-    let is_more = cpu.difference.value > 0.0;
+    let is_more = match (why.timed_us, shown.first()) {
+        (Some(timed), _) => timed > 0.0,
+        (None, Some(largest)) => largest.difference.value > 0.0,
+        (None, None) => {
+            return Some(format!(
+                "No part of the CPU time per request of {server} and {reference} is shown to differ."
+            ));
+        }
+    };
     let (along, against): (Vec<&Difference>, Vec<&Difference>) = shown
         .into_iter()
-        .partition(|part| (part.difference.value > 0.0) == is_more || !differs);
-    let clauses = |parts: &[&Difference]| -> Vec<String> {
+        .partition(|part| (part.difference.value > 0.0) == is_more);
+    let clauses = |parts: &[&Difference]| -> String {
         let named = parts.iter().take(MOST_NAMED);
-        named.map(|part| clause(why, part)).collect()
+        list(&named.map(|part| clause(why, part)).collect::<Vec<_>>())
     };
-    let mut text = if differs {
-        let Sized { size, word } = sized(cpu);
-        format!("{server} needs {size} {word} CPU time per request than {reference}")
-    } else {
-        format!(
-            "{server} and {reference} need about the same CPU time per request, for different things"
-        )
+    let mut text = match why.timed_us {
+        Some(timed) => {
+            let Sized { size, word } = sized(timed);
+            format!("{server} needs {size} {word} CPU time per request than {reference}: ")
+        }
+        None => format!("Compared with {reference}, {server} needs "),
     };
-    if along.is_empty() {
-        text += ", spread over many parts";
-    } else {
-        text += &format!(": {}", list(&clauses(&along)));
-    }
+    text += &match (along.is_empty(), why.timed_us) {
+        (true, _) => "no single part is shown to be the cause".to_owned(),
+        (false, Some(_)) => clauses(&along),
+        (false, None) => clauses(&along) + " per request",
+    };
     if !against.is_empty() {
-        text += &format!(", but {}", list(&clauses(&against)));
+        text += &format!(", but {}", clauses(&against));
+    }
+    let unexplained = why.timed_us.zip(why.unexplained_us);
+    if let Some((timed, unexplained)) = unexplained
+        && unexplained.abs() > timed.abs() / 2.0
+    {
+        let Sized { size, word } = sized(unexplained);
+        text += &format!("; {size} {word} is unexplained");
     }
     Some(text + ".")
 }
@@ -105,20 +124,16 @@ struct Sized {
     word: &'static str,
 }
 
-fn sized(one: &Difference) -> Sized {
+fn sized(difference: f64) -> Sized {
     Sized {
-        size: time(one.difference.value.abs()),
-        word: if one.difference.value > 0.0 {
-            "more"
-        } else {
-            "less"
-        },
+        size: time(difference.abs()),
+        word: if difference > 0.0 { "more" } else { "less" },
     }
 }
 
 /// "9.8 µs less in select() (2 calls per request become 1)", "7 µs more in its own code (6.8 µs in spin)".
 fn clause(why: &Why, part: &Difference) -> String {
-    let Sized { size, word } = sized(part);
+    let Sized { size, word } = sized(part.difference.value);
     let text = format!("{size} {word} in {}", part.name);
     match &part.of {
         Of::Kernel(Part::Call(call)) => text + &why.call(call).map_or_else(String::new, change),
@@ -134,8 +149,13 @@ fn clause(why: &Why, part: &Difference) -> String {
                 !of.name.is_empty()
                     && 2.0 * function.difference.value.abs() > part.difference.value.abs()
             });
-            let named =
-                |function: &Difference| format!(" ({} in {})", sized(function).size, function.name);
+            let named = |function: &Difference| {
+                format!(
+                    " ({} in {})",
+                    sized(function.difference.value).size,
+                    function.name
+                )
+            };
             text + &function.map_or_else(String::new, named)
         }
         _ => text,
@@ -144,12 +164,21 @@ fn clause(why: &Why, part: &Difference) -> String {
 
 /// How the number of a call changes: " (2 calls per request become 1)", " (1 call per request)".
 fn change(call: &Difference) -> String {
-    let [then, now] = [call.reference, call.server].map(hundredths);
+    let [then, now] = [call.reference, call.server].map(per_request);
     if !call.is_shown || then == now {
         let calls = if now == "1.00" { "call" } else { "calls" };
         return format!(" ({now} {calls} per request)");
     }
     format!(" ({then} calls per request become {now})")
+}
+
+/// A number per request; 0 without decimals.
+fn per_request(count: f64) -> String {
+    if count < 0.005 {
+        "0".to_owned()
+    } else {
+        hundredths(count)
+    }
 }
 
 /// What threads wait for besides their clients.
@@ -164,37 +193,52 @@ fn waits(why: &Why) -> Option<String> {
         Of::Asleep(call) => wait.is_shown && why.call(call).is_some_and(|call| call.is_shown),
         _ => false,
     };
-    let causes = why.waits.iter().filter(is_cause).take(MOST_NAMED);
-    let mut clauses: Vec<String> = causes
+    let waited = why.waits.iter().filter(is_cause).take(MOST_NAMED);
+    let waited: Vec<&Difference> = waited.collect();
+    let mut clauses: Vec<String> = waited
+        .iter()
         .map(|wait| {
-            let Sized { size, word } = sized(wait);
+            let Sized { size, word } = sized(wait.difference.value);
+            let times = why.call(&wait.name).map_or_else(String::new, change);
             match &wait.of {
                 Of::WaitingForCpu => format!("wait {size} {word} for a CPU"),
                 Of::Asleep(call) if PAUSES.contains(&call.as_str()) => {
-                    let times = why.call(call).map_or_else(String::new, change);
                     format!("sleep {size} {word} in {call}(){times}")
                 }
-                _ => {
-                    let times = why.call(&wait.name).map_or_else(String::new, change);
-                    format!("wait {size} {word} in {}(){times}", wait.name)
-                }
+                _ => format!("wait {size} {word} in {}(){times}", wait.name),
             }
         })
         .collect();
-    let switches = why
-        .events
-        .iter()
-        .find(|one| one.of == Of::VoluntarySwitches);
-    if let Some(switches) = switches.filter(|one| one.is_shown) {
-        let Sized { word, .. } = sized(switches);
-        let apart = hundredths(switches.difference.value.abs());
-        clauses.push(format!("go to sleep {apart} times {word}"));
-    }
-    let faults = why.events.iter().find(|one| one.of == Of::PageFaults);
-    if let Some(faults) = faults.filter(|one| one.is_shown) {
-        let Sized { word, .. } = sized(faults);
-        let apart = hundredths(faults.difference.value.abs());
-        clauses.push(format!("have {apart} page faults {word}"));
+    // Calls that no clause has named yet.
+    let in_kernel = why.parts.iter().filter(|part| part.is_shown);
+    let in_kernel = in_kernel.filter_map(|part| match &part.of {
+        Of::Kernel(Part::Call(name)) => Some(name.as_str()),
+        _ => None,
+    });
+    let named: Vec<&str> = in_kernel
+        .chain(waited.iter().map(|wait| wait.name.as_str()))
+        .collect();
+    let calls = why.calls.iter().filter(|call| {
+        call.is_shown
+            && !named.contains(&call.name.as_str())
+            && call.difference.value.abs() >= FEWEST_CALLS
+    });
+    clauses.extend(calls.take(MOST_NAMED).map(|call| {
+        let Sized { word, .. } = sized(call.difference.value);
+        let apart = hundredths(call.difference.value.abs());
+        format!("call {}() {apart} times {word}", call.name)
+    }));
+    let events = [
+        (Of::VoluntarySwitches, "go to sleep", "times"),
+        (Of::PageFaults, "have", "page faults"),
+    ];
+    for (of, verb, noun) in events {
+        let mut found = why.events.iter().filter(|one| one.of == of && one.is_shown);
+        clauses.extend(found.next().map(|one| {
+            let Sized { word, .. } = sized(one.difference.value);
+            let apart = hundredths(one.difference.value.abs());
+            format!("{verb} {apart} {noun} {word}")
+        }));
     }
     if clauses.is_empty() {
         return None;

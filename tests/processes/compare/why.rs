@@ -1,0 +1,110 @@
+//! Why servers differ: what is seen of real ones, and what is said where it may not be seen.
+
+use std::fs;
+
+use throng::record::profile::{Part, Profile};
+use throng::record::{Purpose, Trial};
+
+use super::{Ran, compare, python};
+
+/// The profile of a server.
+fn profile(trials: &[Trial], server: &str) -> Profile {
+    let mut of_server = trials
+        .iter()
+        .filter(|trial| trial.server == server && trial.purpose == Purpose::Timed);
+    let trial = of_server.next().expect("it has a timed trial");
+    trial.profile.clone().expect("it was watched")
+}
+
+fn watched(arguments: &[&str]) -> Ran {
+    let rounds = ["--runs", "6", "--slice", "20ms"];
+    let ran = compare(&[arguments, &rounds].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    ran
+}
+
+#[test]
+fn the_parts_and_calls_of_built_in_servers_are_seen_and_named() {
+    let ran = watched(&["poll", "epoll", "--profile"]);
+    let trials = ran.trials();
+    let whys = ran.summary()["why"].clone();
+    assert_eq!(whys.as_array().map(Vec::len), Some(1), "{whys}");
+    for (server, wait) in [("poll", "poll"), ("epoll", "epoll_pwait")] {
+        let seen = profile(&trials, server);
+        assert!(seen.turns.iter().all(|turn| turn.replies > 0), "{seen:?}");
+        if !seen.unavailable.contains_key("calls") {
+            let counted: Vec<_> = seen
+                .turns
+                .iter()
+                .filter(|turn| turn.calls.is_some())
+                .collect();
+            assert!(counted.len() >= 6, "{seen:?}");
+            for turn in counted {
+                let calls = turn.calls.as_ref().expect("chosen by it");
+                let [received, sent] = ["recvfrom", "sendto"].map(|call| calls.get(call).copied());
+                // A read for each request, and a few more of it if it came in pieces.
+                assert!(
+                    received >= Some(turn.replies) && sent >= Some(turn.replies),
+                    "{turn:?}"
+                );
+                assert!(
+                    sent <= Some(turn.replies + turn.replies / 10 + 8),
+                    "{turn:?}"
+                );
+                assert!(calls.get(wait).is_some_and(|count| *count > 0), "{turn:?}");
+            }
+        }
+        if !seen.unavailable.contains_key("stacks") {
+            let samples = || seen.turns.iter().flat_map(|turn| &turn.samples);
+            let of_call = |name: &str| samples().any(|one| one.part == Part::Call(name.to_owned()));
+            assert!(of_call("sendto"), "{seen:?}");
+            let stacks = fs::read_dir(ran.record().join("profiles")).expect("stacks are kept");
+            let stacks = stacks.flatten().map(|file| fs::read_to_string(file.path()));
+            let all: String = stacks.map(Result::unwrap).collect();
+            assert!(all.contains(&format!("models::{server}::")), "{all}");
+            let page = fs::read_to_string(ran.record().join("report.html")).expect("a report");
+            assert!(page.contains("svg class=\"flames\""));
+        }
+    }
+}
+
+#[test]
+fn without_watching_nothing_is_said_and_nothing_is_kept() {
+    let ran = watched(&["poll", "epoll", "--why", "off"]);
+    assert!(ran.trials().iter().all(|trial| trial.profile.is_none()));
+    assert!(!ran.out.contains("Why they differ"), "{}", ran.out);
+    assert!(!ran.record().join("profiles").exists());
+}
+
+#[test]
+fn a_server_that_ends_while_it_is_watched_fails_and_the_others_go_on() {
+    let (Some(server), Some(crashing)) = (python(""), python("crash")) else {
+        return;
+    };
+    let names = ["-n", "good", "-n", "crashing", "--why", "on"];
+    let servers = [server.as_str(), &crashing];
+    let ran = compare(&[&servers[..], &names, &["--runs", "6", "--keep-going"]].concat());
+    assert_ne!(ran.code, 101, "{}", ran.err);
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
+    let trials = ran.trials();
+    assert!(
+        trials
+            .iter()
+            .any(|trial| trial.server == "good" && trial.failure.is_none())
+    );
+}
+
+#[test]
+fn flame_graphs_need_slices() {
+    let ran = compare(&[
+        "epoll",
+        "poll",
+        "--profile",
+        "--method",
+        "trials",
+        "--runs",
+        "1",
+    ]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("--profile is for slices"), "{}", ran.err);
+}
