@@ -42,12 +42,15 @@ __attribute__((noinline)) void planted_sleep(void) {
 }
 
 __attribute__((noinline)) void planted_allocation(void) {
-    // Too large for the heap: mapped, touched and unmapped.
-    size_t bytes = 192 * 1024;
-    char *memory = malloc(bytes);
-    for (size_t at = 0; at < bytes; at += 4096) memory[at] = 1;
-    sink += memory[bytes / 2];
-    free(memory);
+    char *kept[100];
+    for (int i = 0; i < 100; i++) {
+        kept[i] = malloc(16 + 24 * (i % 20));
+        kept[i][0] = i;
+    }
+    for (int i = 0; i < 100; i++) {
+        sink += kept[i][0];
+        free(kept[i]);
+    }
 }
 
 static void planted_lock(void) {

@@ -19,7 +19,7 @@ EXPECTED = {
     "copy": ["planted_copy", "plantedCopy"],
     "call": ["getppid()", "statx()", "plantedCall"],
     "sleep": ["nanosleep()", "futex()", "plantedSleep"],
-    "allocation": ["planted_allocation", "page faults", "munmap()", "plantedAllocation"],
+    "allocation": ["planted_allocation", "malloc", "free", "plantedAllocation"],
     "lock": ["futex()"],
 }
 

@@ -2,7 +2,7 @@
 
 use crate::comparison::{PairMetric, Pairing, Source, others, pair};
 use crate::document::terminal;
-use crate::exporters::EXPORTERS;
+use crate::exporters::with_reasons;
 use crate::summary::Summary;
 use crate::{Logs, Report, fixture, sections};
 use throng_record::metrics::{Better, METRICS};
@@ -23,9 +23,7 @@ fn record(change: impl Fn(&mut throng_record::Load)) -> (Run, Vec<Trial>) {
 /// The report in each export format, and in a terminal.
 fn in_all_forms(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let text = terminal::text(&sections::of_run(report), 300, false);
-    let forms = EXPORTERS
-        .iter()
-        .filter(|form| form.info.name != "openmetrics");
+    let forms = with_reasons().filter(|form| form.info.name != "openmetrics");
     let rendered = forms.map(|form| {
         let mut text = Vec::new();
         (form.render)(report, &mut text).unwrap();

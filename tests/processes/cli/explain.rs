@@ -203,7 +203,8 @@ fn an_open_loop_sees_what_a_closed_one_leaves_out() {
     let row = |name: &str| {
         let mut lines = finished.out.lines();
         let line = lines.find(|line| line.trim_start().starts_with(name));
-        line.unwrap_or_else(|| panic!("{name}: {}", finished.out)).to_owned()
+        line.unwrap_or_else(|| panic!("{name}: {}", finished.out))
+            .to_owned()
     };
     for name in ["closed loop", "corrected", "open loop"] {
         assert!(row(name).contains('%'), "{}", row(name));

@@ -31,7 +31,7 @@ use throng_sys::samples::{Record, Sampler, Stack, What};
 use unwind::Images;
 
 /// Samples per second and CPU: no multiple of what programs do regularly.
-const HERTZ: u32 = 3989;
+const HERTZ: u32 = 1999;
 /// Bytes of the stack in each sample.
 const STACK_BYTES: u32 = 8192;
 /// Bytes of a ring buffer.

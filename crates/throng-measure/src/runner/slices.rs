@@ -212,11 +212,13 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
     }
 }
 
-/// Number of turns for stacks and for system calls, and the length of a turn; and the same for many servers, so that
-/// all of them take some seconds.
-const TURNS: (u32, u32, Duration) = (12, 6, Duration::from_millis(100));
-const TURNS_OF_MANY: (u32, u32, Duration) = (8, 6, Duration::from_millis(50));
-const MANY: usize = 4;
+/// Number of turns of each server for stacks, and for system calls.
+const TURNS_FOR_STACKS: u32 = 16;
+const TURNS_FOR_CALLS: u32 = 10;
+/// The length of a turn of all servers together, so that watching takes some seconds, and the bounds of that of each.
+const TURN_OF_ALL: Duration = Duration::from_millis(320);
+const SHORTEST_TURN: Duration = Duration::from_millis(20);
+const LONGEST_TURN: Duration = Duration::from_millis(100);
 /// How many times as many turns make a flame graph.
 const TURNS_OF_PROFILE: u32 = 4;
 
@@ -230,7 +232,8 @@ fn have_watched_turns(
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let is_watched = |server: &&SlicedServer<'_>| !server.checks;
     let servers = visited.iter().flatten().filter(is_watched).count();
-    let (stacks, calls, length) = if servers > MANY { TURNS_OF_MANY } else { TURNS };
+    let each = TURN_OF_ALL / servers.max(1) as u32;
+    let length = each.clamp(SHORTEST_TURN, LONGEST_TURN);
     let times = if plan.why == Why::Profile {
         TURNS_OF_PROFILE
     } else {
@@ -242,7 +245,11 @@ fn have_watched_turns(
     }
     cpus.sort_unstable();
     cpus.dedup();
-    for (watched, turns) in [(Watched::Stacks, stacks * times), (Watched::Calls, calls)] {
+    let kinds = [
+        (Watched::Stacks, times * TURNS_FOR_STACKS),
+        (Watched::Calls, TURNS_FOR_CALLS),
+    ];
+    for (watched, turns) in kinds {
         let mut watch = Watch::open(watched, &cpus);
         for round in 0..turns {
             let mut order: Vec<usize> = (0..visited.len()).collect();

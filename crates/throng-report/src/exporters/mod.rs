@@ -63,6 +63,14 @@ pub struct Exporter {
     pub render_study: fn(&StudyReport<'_>, &mut dyn Write) -> anyhow::Result<()>,
 }
 
+/// The formats that give reasons and limits, and not only values.
+#[cfg(test)]
+pub(crate) fn with_reasons() -> impl Iterator<Item = &'static Exporter> {
+    let others = ["bencher", "benchmark-bigger", "benchmark-smaller", "junit"];
+    let all = EXPORTERS.iter().copied();
+    all.filter(move |one| !others.contains(&one.info.name))
+}
+
 impl Entry for Exporter {
     fn info(&self) -> Info {
         self.info

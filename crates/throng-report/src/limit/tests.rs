@@ -1,6 +1,7 @@
 use super::*;
 use crate::document::terminal;
-use crate::{EXPORTERS, Logs, Report, fixture, sections};
+use crate::exporters::with_reasons;
+use crate::{Logs, Report, fixture, sections};
 use throng_record::findings::cause::UNKNOWN;
 
 fn limits() -> Limits {
@@ -90,7 +91,7 @@ fn limits_in_every_form() {
     let (run, trials) = fixture::searched();
     let report = Report::of(&run, &trials, &Logs::default()).unwrap();
     assert!(report.summary.rows.is_empty(), "a search ranks nobody");
-    for exporter in EXPORTERS {
+    for exporter in with_reasons() {
         let mut text = Vec::new();
         (exporter.render)(&report, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();

@@ -38,6 +38,14 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
             title
         };
         let mut parts = vec![Block::paragraph(Role::Hint, HINT)];
+        if let Some([of_reference, of_server]) = why.watching {
+            let text = format!(
+                "While they were watched, a request of {} needed {:.2} times the CPU time, and one of {} {:.2} times. Parts are scaled to \
+                 the timed slices.",
+                why.reference, of_reference, why.server, of_server
+            );
+            parts.push(Block::paragraph(Role::Hint, text));
+        }
         parts.extend(tables(why));
         blocks.push(Block::Fold(title.into(), parts));
     }

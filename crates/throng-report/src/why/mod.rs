@@ -3,7 +3,8 @@
 //!
 //! Turns of both servers in the same round are pairs. Each difference is a mean over rounds, so the parts add up, and
 //! only those count as shown whose interval excludes 0. A part of the CPU time is its share of the samples of a turn,
-//! times the server's median CPU time per request: a machine that is slow in a turn is slow in all parts of it.
+//! times the server's CPU time per request in the timed slices: watching costs time in all parts alike, and a machine
+//! that is slow in a turn is slow in all of them.
 
 mod words;
 
@@ -37,9 +38,12 @@ pub struct Why {
     pub reference: String,
     /// In words.
     pub sentences: Vec<String>,
-    /// CPU time per request while they were watched, in microseconds: medians over turns.
+    /// CPU time per request of the timed slices, in microseconds; if it is unknown, of the turns that were watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuTime>,
+    /// The CPU time per request of the watched turns over that of the timed slices, of the reference and the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watching: Option<[f64; 2]>,
     /// The difference of the CPU time per request, in microseconds, by the ratio of the timed slices, if that shows one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_us: Option<f64>,
@@ -49,8 +53,7 @@ pub struct Why {
     pub functions: Vec<Difference>,
     /// The difference of all parts that are not tested, in microseconds per request.
     pub other_parts_us: f64,
-    /// What the timed slices add to the difference of the turns that were watched, in microseconds per request: the
-    /// machine changes, and watching changes what is watched.
+    /// What the ratio of the timed slices, by rounds, adds to the difference of their medians, in microseconds per request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained_us: Option<f64>,
     /// System calls per request, the largest difference first.
@@ -143,15 +146,22 @@ impl Why {
             found.find_map(|trial| trial.profile.as_ref())
         };
         let both = [profile(&pair.reference)?, profile(&pair.server)?];
-        let [parts, functions, calls, events, waits] =
-            [parts, functions, calls, events, waits].map(|values| compared(&both, values));
-        let cpu = both.map(median_cpu);
-        let cpu = cpu[0]
-            .zip(cpu[1])
-            .map(|(reference, server)| CpuTime { reference, server });
-        let whole = cpu.map_or(0.0, |cpu| cpu.reference.max(cpu.server));
         let by = pair.by("server_cpu_us_per_request");
-        let timed = by.and_then(|by| Some((by.ratio?.value - 1.0) * by.reference?));
+        let watched = both.map(median_cpu);
+        let timed = by.and_then(|by| Some([by.reference?, by.value?]));
+        let costs = timed.map_or(watched, |timed| timed.map(Some));
+        // Without samples there is nothing to divide.
+        let [of_reference, of_server] =
+            [0, 1].map(|side| costs[side].filter(|_| watched[side].is_some()));
+        let cpu = of_reference
+            .zip(of_server)
+            .map(|(reference, server)| CpuTime { reference, server });
+        let costs = cpu.map_or([0.0; 2], |cpu| [cpu.reference, cpu.server]);
+        let sides = [(both[0], costs[0]), (both[1], costs[1])];
+        let [parts, functions, calls, events, waits] =
+            [parts, functions, calls, events, waits].map(|values| compared(&sides, values));
+        let whole = cpu.map_or(0.0, |cpu| cpu.reference.max(cpu.server));
+        let by_ratio = by.and_then(|by| Some((by.ratio?.value - 1.0) * by.reference?));
         let is_different = by.is_some_and(|by| by.verdict.is_difference());
         let mut why = Self {
             clients: pair.clients,
@@ -160,19 +170,20 @@ impl Why {
             sentences: Vec::new(),
             other_parts_us: 0.0,
             unexplained_us: None,
-            timed_us: timed.filter(|_| is_different),
+            timed_us: by_ratio.filter(|_| is_different),
             parts: large_enough(parts, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
             functions: large_enough(functions, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
             calls: large_enough(calls, LEAST_CALLS, LEAST_CALLS),
             events: large_enough(events, LEAST_CALLS, LEAST_CALLS),
             waits: large_enough(waits, 0.0, LEAST_WAIT * time_of_request(&both)),
             missing: missing(&both),
+            watching: watching(watched, timed),
             cpu,
         };
         if let Some(cpu) = why.cpu {
             let tested: f64 = why.parts.iter().map(|part| part.difference.value).sum();
             why.other_parts_us = cpu.difference() - tested;
-            why.unexplained_us = timed.map(|timed| timed - cpu.difference());
+            why.unexplained_us = by_ratio.map(|by_ratio| by_ratio - cpu.difference());
         }
         why.sentences = words::sentences(&why);
         Some(why)
@@ -200,6 +211,12 @@ fn time_of_request(both: &[&Profile; 2]) -> f64 {
     both.iter().map(mean).fold(f64::INFINITY, f64::min)
 }
 
+/// What watching costs, if both are known.
+fn watching(watched: [Option<f64>; 2], timed: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    let [of_reference, of_server] = timed?;
+    Some([watched[0]? / of_reference, watched[1]? / of_server])
+}
+
 /// What could not be seen of either server.
 fn missing(both: &[&Profile; 2]) -> Vec<(String, Unsupported)> {
     let all = both.iter().flat_map(|profile| &profile.unavailable);
@@ -209,18 +226,19 @@ fn missing(both: &[&Profile; 2]) -> Vec<(String, Unsupported)> {
         .collect()
 }
 
-/// All values that either server has in a family, as differences; those that a turn lacks are 0 in it.
+/// All values that either server has in a family, as differences; those that a turn lacks are 0 in it. Each side has its
+/// CPU time per request.
 fn compared(
-    both: &[&Profile; 2],
-    values: fn(&Turn, &Profile) -> Option<Values>,
+    sides: &[(&Profile, f64); 2],
+    values: fn(&Turn, f64) -> Option<Values>,
 ) -> Vec<Difference> {
-    let by_round = |profile: &Profile| -> BTreeMap<u32, Values> {
+    let by_round = |(profile, cost): (&Profile, f64)| -> BTreeMap<u32, Values> {
         let turns = profile.turns.iter().filter(|turn| turn.replies > 0);
         turns
-            .filter_map(|turn| Some((turn.round, values(turn, profile)?)))
+            .filter_map(|turn| Some((turn.round, values(turn, cost)?)))
             .collect()
     };
-    let [reference, server] = both.map(by_round);
+    let [reference, server] = sides.map(by_round);
     let rounds: Vec<(&Values, &Values)> = reference
         .iter()
         .filter_map(|(round, then)| Some((then, server.get(round)?)))
@@ -288,8 +306,8 @@ fn median_cpu(profile: &Profile) -> Option<f64> {
 }
 
 /// The parts of the CPU time in microseconds per request; `None` for a turn without samples.
-fn parts(turn: &Turn, profile: &Profile) -> Option<Values> {
-    let each = per_sample(turn, profile)?;
+fn parts(turn: &Turn, cost: f64) -> Option<Values> {
+    let each = per_sample(turn, cost)?;
     let mut values = Values::new();
     for samples in &turn.samples {
         let of = match &samples.part {
@@ -301,8 +319,8 @@ fn parts(turn: &Turn, profile: &Profile) -> Option<Values> {
     Some(values)
 }
 
-fn functions(turn: &Turn, profile: &Profile) -> Option<Values> {
-    let each = per_sample(turn, profile)?;
+fn functions(turn: &Turn, cost: f64) -> Option<Values> {
+    let each = per_sample(turn, cost)?;
     let of_program = turn
         .samples
         .iter()
@@ -317,19 +335,19 @@ fn functions(turn: &Turn, profile: &Profile) -> Option<Values> {
 }
 
 /// The microseconds of CPU time per request that a sample stands for.
-fn per_sample(turn: &Turn, profile: &Profile) -> Option<f64> {
+fn per_sample(turn: &Turn, cost: f64) -> Option<f64> {
     let samples: u32 = turn.samples.iter().map(|part| part.count).sum();
-    (samples > 0).then_some(median_cpu(profile)? / f64::from(samples))
+    (samples > 0).then(|| cost / f64::from(samples))
 }
 
-fn calls(turn: &Turn, _: &Profile) -> Option<Values> {
+fn calls(turn: &Turn, _: f64) -> Option<Values> {
     let calls = turn.calls.as_ref()?.iter();
     let each =
         calls.map(|(name, count)| (Of::Call(name.clone()), *count as f64 / turn.replies as f64));
     Some(each.collect())
 }
 
-fn events(turn: &Turn, _: &Profile) -> Option<Values> {
+fn events(turn: &Turn, _: f64) -> Option<Values> {
     let events = turn.events?;
     let each = [
         (Of::VoluntarySwitches, events.voluntary_switches),
@@ -340,7 +358,7 @@ fn events(turn: &Turn, _: &Profile) -> Option<Values> {
     Some(each.map(per_request).into_iter().collect())
 }
 
-fn waits(turn: &Turn, _: &Profile) -> Option<Values> {
+fn waits(turn: &Turn, _: f64) -> Option<Values> {
     let per_request = 1e-3 / turn.replies as f64;
     let mut values: Values = turn
         .asleep
@@ -369,53 +387,35 @@ mod tests {
 
     #[test]
     fn the_same_server_differs_in_nothing() {
-        let same = || {
-            profile(
-                10,
-                &[(own("a"), 300), (call("sendto"), 700)],
-                &[("sendto", 1000)],
-                &[],
-            )
-        };
-        let found = why(same(), same());
-        assert!(
-            found
-                .parts
-                .iter()
-                .chain(&found.calls)
-                .all(|one| !one.is_shown),
-            "{found:?}"
-        );
+        let parts_of = [(own("a"), 300), (call("sendto"), 700)];
+        let same = profile(10, &parts_of, &[("sendto", 1000)], &[("futex", 1.0)]);
+        for values in [parts, functions, calls, events, waits] {
+            let found = compared(&[(&same, 10.0), (&same, 10.0)], values);
+            assert!(
+                !found.is_empty() && found.iter().all(|one| !one.is_shown),
+                "{found:?}"
+            );
+        }
     }
 
     #[test]
-    fn parts_add_up_and_a_slow_turn_is_slow_in_all_of_them() {
-        let then = profile(
-            10,
-            &[(own("a"), 300), (call("sendto"), 700)],
-            &[("sendto", 1000)],
-            &[],
-        );
-        let now = profile(
-            20,
-            &[(own("a"), 300), (own("spin"), 1000), (call("sendto"), 700)],
-            &[("sendto", 1000)],
-            &[],
-        );
-        let found = why(then, now);
+    fn parts_add_up_to_the_timed_cost_and_a_slow_turn_is_slow_in_all_of_them() {
+        let then = profile(10, &[(own("a"), 300), (call("sendto"), 700)], &[], &[]);
+        let now = [(own("a"), 300), (own("spin"), 1000), (call("sendto"), 700)];
+        let found = why(then, profile(20, &now, &[], &[]));
         let cpu = found.cpu.unwrap();
         let parts: f64 = found.parts.iter().map(|part| part.difference.value).sum();
         assert!(
             (parts + found.other_parts_us - cpu.difference()).abs() < 1e-9,
             "{found:?}"
         );
-        let largest = &found.parts[0];
-        assert!(largest.of == Of::OwnCode && largest.is_shown, "{found:?}");
+        let spin = &found.functions[0];
+        assert_eq!(spin.name, "spin");
         assert!(
-            (largest.difference.value - cpu.difference()).abs() < 0.3,
-            "{found:?}"
+            (spin.difference.value / cpu.server - 0.5).abs() < 0.02,
+            "half of the samples: {found:?}"
         );
-        assert_eq!(found.functions[0].name, "spin");
+        assert!(found.watching.is_some(), "{found:?}");
         let text = found.sentences.join(" ");
         assert!(
             text.contains("more in its own code (") && text.contains(" in spin)"),
