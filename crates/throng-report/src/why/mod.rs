@@ -53,7 +53,7 @@ pub struct Why {
     pub functions: Vec<Difference>,
     /// The difference of all parts that are not tested, in microseconds per request.
     pub other_parts_us: f64,
-    /// What the ratio of the timed slices, by rounds, adds to the difference of their medians, in microseconds per request.
+    /// What the medians of the timed slices say beyond their ratio by rounds, in microseconds per request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained_us: Option<f64>,
     /// System calls per request, the largest difference first.
@@ -149,7 +149,15 @@ impl Why {
         let by = pair.by("server_cpu_us_per_request");
         let watched = both.map(median_cpu);
         let timed = by.and_then(|by| Some([by.reference?, by.value?]));
-        let costs = timed.map_or(watched, |timed| timed.map(Some));
+        // Only a difference that is shown is divided: otherwise both have the same cost, and noise is no cause.
+        let ratio = by
+            .filter(|by| by.verdict.is_difference())
+            .and_then(|by| by.ratio);
+        let scaled = timed.map(|[reference, _]| {
+            let ratio = ratio.map_or(1.0, |ratio| ratio.value);
+            [reference, reference * ratio]
+        });
+        let costs = scaled.map_or(watched, |scaled| scaled.map(Some));
         // Without samples there is nothing to divide.
         let [of_reference, of_server] =
             [0, 1].map(|side| costs[side].filter(|_| watched[side].is_some()));
@@ -158,11 +166,13 @@ impl Why {
             .map(|(reference, server)| CpuTime { reference, server });
         let costs = cpu.map_or([0.0; 2], |cpu| [cpu.reference, cpu.server]);
         let sides = [(both[0], costs[0]), (both[1], costs[1])];
-        let [parts, functions, calls, events, waits] =
+        let [mut parts, mut functions, calls, events, waits] =
             [parts, functions, calls, events, waits].map(|values| compared(&sides, values));
+        let error = ratio.and_then(|ratio| Some((ratio.high? - ratio.low?) / 2.0 / ratio.value));
+        for part in parts.iter_mut().chain(&mut functions) {
+            part.widen(error.unwrap_or_default());
+        }
         let whole = cpu.map_or(0.0, |cpu| cpu.reference.max(cpu.server));
-        let by_ratio = by.and_then(|by| Some((by.ratio?.value - 1.0) * by.reference?));
-        let is_different = by.is_some_and(|by| by.verdict.is_difference());
         let mut why = Self {
             clients: pair.clients,
             server: pair.server.clone(),
@@ -170,7 +180,7 @@ impl Why {
             sentences: Vec::new(),
             other_parts_us: 0.0,
             unexplained_us: None,
-            timed_us: by_ratio.filter(|_| is_different),
+            timed_us: cpu.filter(|_| ratio.is_some()).map(CpuTime::difference),
             parts: large_enough(parts, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
             functions: large_enough(functions, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
             calls: large_enough(calls, LEAST_CALLS, LEAST_CALLS),
@@ -183,7 +193,8 @@ impl Why {
         if let Some(cpu) = why.cpu {
             let tested: f64 = why.parts.iter().map(|part| part.difference.value).sum();
             why.other_parts_us = cpu.difference() - tested;
-            why.unexplained_us = by_ratio.map(|by_ratio| by_ratio - cpu.difference());
+            why.unexplained_us =
+                timed.map(|[reference, server]| server - reference - cpu.difference());
         }
         why.sentences = words::sentences(&why);
         Some(why)
@@ -262,6 +273,14 @@ fn compared(
 }
 
 impl Difference {
+    /// Adds the error of the ratio by which the server's values are scaled, as a share.
+    fn widen(&mut self, error: f64) {
+        let more = error * self.server;
+        self.difference.low -= more;
+        self.difference.high += more;
+        self.is_shown = self.difference.low > 0.0 || self.difference.high < 0.0;
+    }
+
     fn of(of: &Of, pairs: &[(f64, f64)], difference: Interval) -> Self {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         Self {

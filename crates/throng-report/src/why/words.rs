@@ -108,13 +108,6 @@ fn cpu(why: &Why) -> Option<String> {
     if !against.is_empty() {
         text += &format!(", but {}", clauses(&against));
     }
-    let unexplained = why.timed_us.zip(why.unexplained_us);
-    if let Some((timed, unexplained)) = unexplained
-        && unexplained.abs() > timed.abs() / 2.0
-    {
-        let Sized { size, word } = sized(unexplained);
-        text += &format!("; {size} {word} is unexplained");
-    }
     Some(text + ".")
 }
 
