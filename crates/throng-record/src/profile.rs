@@ -11,12 +11,26 @@ use throng_spec::registry::Unsupported;
 pub struct Profile {
     /// Its turns, in which it served its clients while it was watched.
     pub turns: Vec<Turn>,
-    /// What could not be seen, and why: "stacks", "calls", "waits".
+    /// What could not be seen, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub unavailable: BTreeMap<String, Unsupported>,
+    pub unavailable: BTreeMap<Watched, Unsupported>,
     /// The share of samples in a function of the program that has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unnamed_share: Option<f64>,
+}
+
+/// What is watched of a server.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watched {
+    /// Where its CPU time goes.
+    Stacks,
+    /// Its system calls.
+    Calls,
+    /// In which calls its threads sleep.
+    Waits,
 }
 
 /// A turn: a slice of load during which the server was watched.

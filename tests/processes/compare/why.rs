@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use throng::record::profile::{Part, Profile};
+use throng::record::profile::{Part, Profile, Watched};
 use throng::record::{Purpose, Trial};
 
 use super::{Ran, compare, python};
@@ -32,7 +32,7 @@ fn the_parts_and_calls_of_built_in_servers_are_seen_and_named() {
     for (server, wait) in [("poll", "poll"), ("epoll", "epoll_pwait")] {
         let seen = profile(&trials, server);
         assert!(seen.turns.iter().all(|turn| turn.replies > 0), "{seen:?}");
-        if !seen.unavailable.contains_key("calls") {
+        if !seen.unavailable.contains_key(&Watched::Calls) {
             let counted: Vec<_> = seen
                 .turns
                 .iter()
@@ -54,7 +54,7 @@ fn the_parts_and_calls_of_built_in_servers_are_seen_and_named() {
                 assert!(calls.get(wait).is_some_and(|count| *count > 0), "{turn:?}");
             }
         }
-        if !seen.unavailable.contains_key("stacks") {
+        if !seen.unavailable.contains_key(&Watched::Stacks) {
             let samples = || seen.turns.iter().flat_map(|turn| &turn.samples);
             let of_call = |name: &str| samples().any(|one| one.part == Part::Call(name.to_owned()));
             assert!(of_call("sendto"), "{seen:?}");

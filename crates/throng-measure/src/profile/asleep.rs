@@ -86,11 +86,11 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let readable = asleep.readable;
-        let means = asleep.means();
+        let found = asleep.means();
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
         if readable {
-            let means = means.unwrap();
+            let means = found.unwrap();
             assert!(
                 means.keys().any(|call| call.contains("nanosleep")),
                 "{means:?}"

@@ -23,7 +23,7 @@ use asleep::Asleep;
 use parts::StackCounts;
 use procfs::process::Process;
 use throng_record::Slice;
-use throng_record::profile::{Events, Profile, Turn};
+use throng_record::profile::{Events, Profile, Turn, Watched};
 use throng_spec::registry::Unsupported;
 use throng_sys::calls;
 use throng_sys::perf::Event;
@@ -39,51 +39,38 @@ const RING_BYTES: usize = 1 << 23;
 /// Looks at threads and readings of the rings, per second.
 const LOOKS_PER_S: u32 = 99;
 
-/// What is watched in a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Watched {
-    /// Where its CPU time goes.
-    Stacks,
-    /// Its system calls.
-    Calls,
-}
-
-impl Watched {
-    /// Its key in [`Profile::unavailable`].
-    fn key(self) -> &'static str {
-        match self {
-            Self::Stacks => "stacks",
-            Self::Calls => "calls",
-        }
-    }
-}
-
 /// The events of some CPUs.
 pub(crate) struct Watch {
+    /// Stacks or calls.
     watched: Watched,
     sampler: Result<Sampler, Unsupported>,
 }
 
 impl Watch {
-    /// Begins to watch these CPUs.
-    pub(crate) fn open(watched: Watched, cpus: &[u32]) -> Self {
-        let sampler = match watched {
-            Watched::Stacks => {
-                let what = What::Stacks {
-                    hertz: HERTZ,
-                    stack_bytes: STACK_BYTES,
-                };
-                Sampler::open(what, cpus, RING_BYTES).map_err(|error| forbidden(&error))
-            }
-            Watched::Calls => Tracepoints::find().and_then(|points| {
-                let opened = points.id(ALL_CALLS).and_then(|id| {
-                    let what = What::Passages(Event::tracepoint(id));
-                    Sampler::open(what, cpus, RING_BYTES)
-                });
-                opened.map_err(|error| forbidden(&error))
-            }),
+    /// Begins to watch where the time of these CPUs goes.
+    pub(crate) fn stacks(cpus: &[u32]) -> Self {
+        let what = What::Stacks {
+            hertz: HERTZ,
+            stack_bytes: STACK_BYTES,
         };
-        Self { watched, sampler }
+        let sampler = Sampler::open(what, cpus, RING_BYTES);
+        Self {
+            watched: Watched::Stacks,
+            sampler: sampler.map_err(|error| forbidden(&error)),
+        }
+    }
+
+    /// Begins to watch the system calls on these CPUs.
+    pub(crate) fn calls(cpus: &[u32]) -> Self {
+        let open = |points: Tracepoints| {
+            let what = What::Passages(Event::tracepoint(points.id(ALL_CALLS)?));
+            Sampler::open(what, cpus, RING_BYTES)
+        };
+        let found = Tracepoints::find();
+        Self {
+            watched: Watched::Calls,
+            sampler: found.and_then(|points| open(points).map_err(|error| forbidden(&error))),
+        }
     }
 }
 
@@ -129,8 +116,7 @@ impl Profiling {
         self.own = tree.pids().iter().copied().collect();
         self.others.clear();
         if let Err(why) = &watch.sampler {
-            let key = watch.watched.key().to_owned();
-            self.profile.unavailable.insert(key, why.clone());
+            self.profile.unavailable.insert(watch.watched, why.clone());
         }
         let mut turn = Turn {
             round,
@@ -193,7 +179,7 @@ impl Profiling {
             None => {
                 self.profile
                     .unavailable
-                    .insert("waits".to_owned(), cannot_look());
+                    .insert(Watched::Waits, cannot_look());
             }
         }
         if watch.watched == Watched::Calls && watch.sampler.is_ok() {
@@ -300,8 +286,7 @@ mod tests {
         let mut profiling = Profiling::default();
         let mut tree = Tree::of(busy.id());
         let cpus = throng_sys::process::usable_cpus();
-        for watched in [Watched::Stacks, Watched::Calls] {
-            let mut watch = Watch::open(watched, &cpus);
+        for mut watch in [Watch::stacks(&cpus), Watch::calls(&cpus)] {
             let have = || {
                 let began = Instant::now();
                 std::thread::sleep(Duration::from_millis(300));
@@ -313,14 +298,14 @@ mod tests {
             };
             profiling.watch(&mut watch, 0, &mut tree, have).unwrap();
         }
-        let (profile, folded) = profiling.finish();
+        let (seen, folded) = profiling.finish();
         busy.kill().unwrap();
         busy.wait().unwrap();
-        let profile = profile.unwrap();
+        let profile = seen.expect("it had turns");
         let [stacks, calls] = &profile.turns[..] else {
             panic!("{profile:?}");
         };
-        if !profile.unavailable.contains_key("stacks") {
+        if !profile.unavailable.contains_key(&Watched::Stacks) {
             let in_kernel = stacks
                 .samples
                 .iter()
@@ -329,7 +314,7 @@ mod tests {
             assert!(in_kernel || has_symbols.is_err(), "{stacks:?}");
             assert!(!folded.is_empty());
         }
-        if !profile.unavailable.contains_key("calls") {
+        if !profile.unavailable.contains_key(&Watched::Calls) {
             let counted = calls.calls.as_ref().unwrap();
             assert!(
                 counted

@@ -309,9 +309,9 @@ mod tests {
             .map(|number| (part(number), number as u32 + 1))
             .collect();
         let all: u32 = turn.values().sum();
-        let listed = listed(vec![turn]);
-        assert_eq!(listed[0].len(), MOST_FUNCTIONS + 1);
-        assert_eq!(listed[0].iter().map(|one| one.count).sum::<u32>(), all);
-        assert_eq!(listed[0][0].part, Part::User(Function::default()));
+        let turns = listed(vec![turn]);
+        assert_eq!(turns[0].len(), MOST_FUNCTIONS + 1);
+        assert_eq!(turns[0].iter().map(|one| one.count).sum::<u32>(), all);
+        assert_eq!(turns[0][0].part, Part::User(Function::default()));
     }
 }

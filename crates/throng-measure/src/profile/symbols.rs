@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use blazesym::Addr;
 use blazesym::symbolize::source::{Kernel, Process, Source};
@@ -36,7 +36,6 @@ pub(super) struct Names {
     symbolizer: Symbolizer,
     kernel: HashMap<u64, Named>,
     programs: HashMap<(u32, u64), Vec<Named>>,
-    executables: HashMap<u32, Option<PathBuf>>,
 }
 
 impl Default for Names {
@@ -46,7 +45,6 @@ impl Default for Names {
             symbolizer: builder.enable_inlined_fns(true).build(),
             kernel: HashMap::new(),
             programs: HashMap::new(),
-            executables: HashMap::new(),
         }
     }
 }
@@ -58,9 +56,9 @@ impl Names {
         let found = self
             .symbolizer
             .symbolize(&source, Input::AbsAddr(addresses));
-        let mut found = found.unwrap_or_default().into_iter();
+        let mut symbols = found.unwrap_or_default().into_iter();
         for address in addresses {
-            let symbol = found.next().and_then(Symbolized::into_sym);
+            let symbol = symbols.next().and_then(Symbolized::into_sym);
             let named = match symbol {
                 Some(symbol) => Named {
                     name: symbol.name.into_owned(),
@@ -92,15 +90,14 @@ impl Names {
             });
             each.collect()
         });
-        let mut found = found.into_iter();
+        let mut symbols = found.into_iter();
         for address in addresses {
-            let named = match found.next() {
+            let named = match symbols.next() {
                 Some(Symbolized::Sym(symbol)) => of_program(&symbol, executable.as_deref()),
                 _ => vec![unknown("[unknown]")],
             };
             self.programs.insert((pid, *address), named);
         }
-        self.executables.insert(pid, executable);
     }
 
     pub(super) fn kernel(&self, address: u64) -> Option<&Named> {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::plan::TrialSpec;
 use super::run_spec::RunSpec;
+use super::slices;
 use throng_record::load_event::LONGEST_CONNECT;
-use throng_record::{Method, Purpose, Settings, Trial, duration};
+use throng_record::{Method, Purpose, Settings, Trial, Why, duration};
 use throng_spec::{LoadSpec, RateRange, Spacing, Until};
 use throng_stats::steadiness;
 
@@ -48,7 +49,12 @@ fn side_by_side(settings: &Settings, clients: u32, members: u32) -> f64 {
             ..
         } => f64::from(rounds) * f64::from(members) * length_s.unwrap_or(SLICE_S),
     };
-    let slices = Duration::try_from_secs_f64(slices_s).unwrap_or_default();
+    let why = match settings.method {
+        Method::Trials => Why::Off,
+        Method::Slices { why, .. } => why,
+    };
+    let watching = slices::time_of_watching(why, members);
+    let slices = Duration::try_from_secs_f64(slices_s).unwrap_or_default() + watching;
     duration::side_by_side(&settings.load, clients, members, slices).as_secs_f64()
 }
 
@@ -164,7 +170,7 @@ fn time_for_jobs(load: &LoadSpec) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_record::{Load, WarmUp, Why};
+    use throng_record::{Load, WarmUp};
     use throng_spec::Think;
 
     /// Regression: each trial of a JVM started as cold as the first one.

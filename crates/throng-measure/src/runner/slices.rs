@@ -17,7 +17,7 @@ use super::others::{Meter, OtherCpu};
 use super::trial::{self, Live, Setup};
 use crate::cluster::{LoadNews, Origin};
 use crate::host;
-use crate::profile::{Profiling, Watch, Watched};
+use crate::profile::{Profiling, Watch};
 use crate::stage::{Halt, Stage, failed};
 use ratios::{are_precise, so_far};
 use server_cpu::ServerCpu;
@@ -222,6 +222,28 @@ const LONGEST_TURN: Duration = Duration::from_millis(100);
 /// How many times as many turns make a flame graph.
 const TURNS_OF_PROFILE: u32 = 4;
 
+fn length_of_turn(servers: u32) -> Duration {
+    let each = TURN_OF_ALL / servers.max(1);
+    each.clamp(SHORTEST_TURN, LONGEST_TURN)
+}
+
+fn turns_for_stacks(why: Why) -> u32 {
+    match why {
+        Why::Off => 0,
+        Why::On => TURNS_FOR_STACKS,
+        Why::Profile => TURNS_OF_PROFILE * TURNS_FOR_STACKS,
+    }
+}
+
+/// How long watching this many servers takes.
+pub(crate) fn time_of_watching(why: Why, servers: u32) -> Duration {
+    let turns = match turns_for_stacks(why) {
+        0 => 0,
+        stacks => stacks + TURNS_FOR_CALLS,
+    };
+    length_of_turn(servers) * turns * servers
+}
+
 /// Watches the servers in turns before the timed rounds. To the load these are slices of warm-up, which it does not
 /// count.
 fn have_watched_turns(
@@ -231,14 +253,8 @@ fn have_watched_turns(
 ) {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let is_watched = |server: &&SlicedServer<'_>| !server.checks;
-    let servers = visited.iter().flatten().filter(is_watched).count();
-    let each = TURN_OF_ALL / servers.max(1) as u32;
-    let length = each.clamp(SHORTEST_TURN, LONGEST_TURN);
-    let times = if plan.why == Why::Profile {
-        TURNS_OF_PROFILE
-    } else {
-        1
-    };
+    let servers = visited.iter().flatten().filter(is_watched).count() as u32;
+    let length = length_of_turn(servers);
     let mut cpus: Vec<u32> = Vec::new();
     for server in visited.iter().flatten() {
         cpus.extend(server.cpus());
@@ -246,11 +262,14 @@ fn have_watched_turns(
     cpus.sort_unstable();
     cpus.dedup();
     let kinds = [
-        (Watched::Stacks, times * TURNS_FOR_STACKS),
-        (Watched::Calls, TURNS_FOR_CALLS),
+        (
+            Watch::stacks as fn(&[u32]) -> Watch,
+            turns_for_stacks(plan.why),
+        ),
+        (Watch::calls, TURNS_FOR_CALLS),
     ];
-    for (watched, turns) in kinds {
-        let mut watch = Watch::open(watched, &cpus);
+    for (open, turns) in kinds {
+        let mut watch = open(&cpus);
         for round in 0..turns {
             let mut order: Vec<usize> = (0..visited.len()).collect();
             random.shuffle(&mut order);

@@ -7,6 +7,7 @@ use crate::document::{Block, Cell, Column, Role, Row, Table, Tone};
 use crate::figures::OfSection;
 use crate::why::{Difference, Why};
 use throng_record::format::{counted, hundredths, list, time};
+use throng_record::profile::Watched;
 use throng_spec::registry::Unsupported;
 
 /// Most rows of a table.
@@ -50,11 +51,9 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         blocks.push(Block::Fold(title.into(), parts));
     }
     let missing = report.why.iter().flat_map(|why| &why.missing);
-    let missing: BTreeMap<&String, &Unsupported> = missing
-        .map(|(what, unsupported)| (what, unsupported))
-        .collect();
+    let missing: BTreeMap<&Watched, &Unsupported> = missing.collect();
     for (what, unsupported) in missing {
-        let text = format!("{}: {}", unseen(what), unsupported.reason);
+        let text = format!("{}: {}", unseen(*what), unsupported.reason);
         blocks.push(Block::Warning(text, unsupported.remedy.clone()));
     }
     blocks
@@ -67,20 +66,25 @@ pub(super) fn flame_graphs(report: &Report<'_>) -> Vec<Block> {
 }
 
 /// What is missing, in words.
-fn unseen(what: &str) -> &'static str {
+fn unseen(what: Watched) -> &'static str {
     match what {
-        "stacks" => "CPU time by part was not seen",
-        "calls" => "System calls were not counted",
-        _ => "Waits were not seen",
+        Watched::Stacks => "CPU time by part was not seen",
+        Watched::Calls => "System calls were not counted",
+        Watched::Waits => "Waits were not seen",
     }
 }
 
 type Shown = fn(f64) -> String;
 
 fn tables(why: &Why) -> Vec<Block> {
-    let kinds: [(&str, &[Difference], Shown); 5] = [
+    let kinds: [(&str, &[Difference], Shown); 6] = [
         ("CPU time per request", &why.parts, time),
         ("Own code, by function", &why.functions, time),
+        (
+            "Own functions, with what they call in libraries",
+            &why.own_functions,
+            time,
+        ),
         ("System calls per request", &why.calls, hundredths),
         ("Events per request", &why.events, hundredths),
         (

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::comparison::{Comparison, Pair};
-use throng_record::profile::{Function, Part, Profile, Turn};
+use throng_record::profile::{Function, Part, Profile, Turn, Watched};
 use throng_record::{Purpose, Trial};
 use throng_spec::registry::Unsupported;
 use throng_stats::{Interval, differences, median};
@@ -51,6 +51,8 @@ pub struct Why {
     pub parts: Vec<Difference>,
     /// The functions of the programs themselves, in microseconds per request, the largest difference first.
     pub functions: Vec<Difference>,
+    /// The same of the program's own functions, each with what it calls in libraries.
+    pub own_functions: Vec<Difference>,
     /// The difference of all parts that are not tested, in microseconds per request.
     pub other_parts_us: f64,
     /// What the medians of the timed slices say beyond their ratio by rounds, in microseconds per request.
@@ -63,7 +65,7 @@ pub struct Why {
     /// How long threads slept in each call, and waited for a CPU, in microseconds per request.
     pub waits: Vec<Difference>,
     /// What could not be seen, and why.
-    pub missing: Vec<(String, Unsupported)>,
+    pub missing: BTreeMap<Watched, Unsupported>,
 }
 
 /// The CPU time per request of both servers, in microseconds.
@@ -166,10 +168,18 @@ impl Why {
             .map(|(reference, server)| CpuTime { reference, server });
         let costs = cpu.map_or([0.0; 2], |cpu| [cpu.reference, cpu.server]);
         let sides = [(both[0], costs[0]), (both[1], costs[1])];
-        let [mut parts, mut functions, calls, events, waits] =
-            [parts, functions, calls, events, waits].map(|values| compared(&sides, values));
+        let [
+            mut parts,
+            mut functions,
+            mut own_functions,
+            calls,
+            events,
+            waits,
+        ] = [parts, functions, own_functions, calls, events, waits]
+            .map(|values| compared(&sides, values));
         let error = ratio.and_then(|ratio| Some((ratio.high? - ratio.low?) / 2.0 / ratio.value));
-        for part in parts.iter_mut().chain(&mut functions) {
+        let of_cpu = parts.iter_mut().chain(&mut functions);
+        for part in of_cpu.chain(&mut own_functions) {
             part.widen(error.unwrap_or_default());
         }
         let whole = cpu.map_or(0.0, |cpu| cpu.reference.max(cpu.server));
@@ -183,6 +193,11 @@ impl Why {
             timed_us: cpu.filter(|_| ratio.is_some()).map(CpuTime::difference),
             parts: large_enough(parts, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
             functions: large_enough(functions, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
+            own_functions: large_enough(
+                own_functions,
+                LEAST_SHARE * whole,
+                LEAST_DIFFERENCE * whole,
+            ),
             calls: large_enough(calls, LEAST_CALLS, LEAST_CALLS),
             events: large_enough(events, LEAST_CALLS, LEAST_CALLS),
             waits: large_enough(waits, 0.0, LEAST_WAIT * time_of_request(&both)),
@@ -229,12 +244,9 @@ fn watching(watched: [Option<f64>; 2], timed: Option<[f64; 2]>) -> Option<[f64; 
 }
 
 /// What could not be seen of either server.
-fn missing(both: &[&Profile; 2]) -> Vec<(String, Unsupported)> {
+fn missing(both: &[&Profile; 2]) -> BTreeMap<Watched, Unsupported> {
     let all = both.iter().flat_map(|profile| &profile.unavailable);
-    let each: BTreeMap<&String, &Unsupported> = all.collect();
-    each.into_iter()
-        .map(|(what, why)| (what.clone(), why.clone()))
-        .collect()
+    all.map(|(what, why)| (*what, why.clone())).collect()
 }
 
 /// All values that either server has in a family, as differences; those that a turn lacks are 0 in it. Each side has its
@@ -353,6 +365,21 @@ fn functions(turn: &Turn, cost: f64) -> Option<Values> {
     Some(of_program.collect())
 }
 
+/// The program's own functions, each with all that it calls in libraries.
+fn own_functions(turn: &Turn, cost: f64) -> Option<Values> {
+    let mut values = Values::new();
+    for (of, time) in functions(turn, cost)? {
+        if let Of::Function(Function { name, caller }) = of {
+            let own = Function {
+                name: caller.unwrap_or(name),
+                caller: None,
+            };
+            *values.entry(Of::Function(own)).or_default() += time;
+        }
+    }
+    Some(values)
+}
+
 /// The microseconds of CPU time per request that a sample stands for.
 fn per_sample(turn: &Turn, cost: f64) -> Option<f64> {
     let samples: u32 = turn.samples.iter().map(|part| part.count).sum();
@@ -408,7 +435,7 @@ mod tests {
     fn the_same_server_differs_in_nothing() {
         let parts_of = [(own("a"), 300), (call("sendto"), 700)];
         let same = profile(10, &parts_of, &[("sendto", 1000)], &[("futex", 1.0)]);
-        for values in [parts, functions, calls, events, waits] {
+        for values in [parts, functions, own_functions, calls, events, waits] {
             let found = compared(&[(&same, 10.0), (&same, 10.0)], values);
             assert!(
                 !found.is_empty() && found.iter().all(|one| !one.is_shown),
@@ -442,6 +469,26 @@ mod tests {
         );
     }
 
+    /// An allocation is spread over functions of a library, which have one caller.
+    #[test]
+    fn what_a_function_calls_in_libraries_counts_with_it() {
+        let called = |name: &str| {
+            Part::User(Function {
+                name: name.to_owned(),
+                caller: Some("allocate".to_owned()),
+            })
+        };
+        let then = profile(10, &[(call("sendto"), 700)], &[], &[]);
+        let now = [
+            (call("sendto"), 300),
+            (called("malloc"), 300),
+            (called("free"), 300),
+            (own("allocate"), 300),
+        ];
+        let text = why(then, profile(20, &now, &[], &[])).sentences.join(" ");
+        assert!(text.contains(" in allocate and what it calls)"), "{text}");
+    }
+
     #[test]
     fn a_call_and_a_sleep_are_named_with_their_numbers() {
         let then = profile(
@@ -472,10 +519,13 @@ mod tests {
         };
         blind
             .unavailable
-            .insert("stacks".to_owned(), unsupported.clone());
+            .insert(Watched::Stacks, unsupported.clone());
         let found = why(blind.clone(), blind);
         assert_eq!(found.cpu, None);
-        assert_eq!(found.missing, [("stacks".to_owned(), unsupported)]);
+        assert_eq!(
+            found.missing,
+            BTreeMap::from([(Watched::Stacks, unsupported)])
+        );
         assert!(found.sentences.is_empty(), "{found:?}");
     }
 }

@@ -130,29 +130,28 @@ fn clause(why: &Why, part: &Difference) -> String {
     let text = format!("{size} {word} in {}", part.name);
     match &part.of {
         Of::Kernel(Part::Call(call)) => text + &why.call(call).map_or_else(String::new, change),
-        Of::OwnCode => {
-            let is_along = |one: &&Difference| {
-                one.is_shown && (one.difference.value > 0.0) == (part.difference.value > 0.0)
-            };
-            // Of two programs with nothing in common, no single function is the cause.
-            let function = why.functions.iter().find(is_along).filter(|function| {
-                let Of::Function(of) = &function.of else {
-                    return false;
-                };
-                !of.name.is_empty()
-                    && 2.0 * function.difference.value.abs() > part.difference.value.abs()
-            });
-            let named = |function: &Difference| {
-                format!(
-                    " ({} in {})",
-                    sized(function.difference.value).size,
-                    function.name
-                )
-            };
-            text + &function.map_or_else(String::new, named)
-        }
+        Of::OwnCode => text + &mostly(why, part),
         _ => text,
     }
+}
+
+/// The function that most of a difference in own code is in; empty if there is none, as in two programs that have nothing
+/// in common.
+fn mostly(why: &Why, own_code: &Difference) -> String {
+    let whole = own_code.difference.value;
+    let is_most = |one: &&Difference| {
+        let part = one.difference.value;
+        let is_named = matches!(&one.of, Of::Function(of) if !of.name.is_empty());
+        one.is_shown && is_named && part * whole > 0.0 && 2.0 * part.abs() > whole.abs()
+    };
+    let size = |one: &Difference| sized(one.difference.value).size;
+    if let Some(one) = why.functions.iter().find(is_most) {
+        return format!(" ({} in {})", size(one), one.name);
+    }
+    let with_libraries = why.own_functions.iter().find(is_most);
+    with_libraries.map_or_else(String::new, |one| {
+        format!(" ({} in {} and what it calls)", size(one), one.name)
+    })
 }
 
 /// How the number of a call changes: " (2 calls per request become 1)", " (1 call per request)".
