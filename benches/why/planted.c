@@ -42,12 +42,12 @@ __attribute__((noinline)) void planted_sleep(void) {
 }
 
 __attribute__((noinline)) void planted_allocation(void) {
-    char *kept[100];
-    for (int i = 0; i < 100; i++) {
+    char *kept[300];
+    for (int i = 0; i < 300; i++) {
         kept[i] = malloc(16 + 24 * (i % 20));
         kept[i][0] = i;
     }
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 300; i++) {
         sink += kept[i][0];
         free(kept[i]);
     }

@@ -141,6 +141,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         runs: arguments.runs.unwrap_or(TRIALS),
         profiled_runs: arguments.profiled_runs,
         retries: measuring.retries,
+        price_per_cpu_hour: measuring.price,
         fail_if: arguments.demands.thresholds.fail_if.clone(),
         latency_at_percent: arguments.latency_at.0.clone(),
         server_address: measuring

@@ -7,7 +7,7 @@ use clap_mangen::Man;
 use roff::{Roff, bold, roman};
 
 use super::exit::codes;
-use super::{Exit, Usage, command, output};
+use super::{Exit, Usage, output, whole_command};
 use crate::record::Draft;
 
 /// The manual section for commands.
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// Every page, by its name.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     // The subcommand `help` needs no page.
-    let mut whole = command().disable_help_subcommand(true);
+    let mut whole = whole_command().disable_help_subcommand(true);
     whole.build();
     let subcommands: Vec<clap::Command> = whole.get_subcommands().cloned().collect();
     let shown = |command: &clap::Command| !command.is_hide_set();
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn every_subcommand_has_a_page() {
         let pages = pages().unwrap();
-        let whole = command();
+        let whole = whole_command();
         let shown = |command: &&clap::Command| !command.is_hide_set();
         for subcommand in whole.get_subcommands().filter(shown) {
             let name = format!("throng-{}", subcommand.get_name());

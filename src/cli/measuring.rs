@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use anyhow::Context as _;
 
 use super::exit::OutputOptions;
 use super::export::{Exports, OpenExports};
 use super::lab::Lab;
 use super::report::Print;
 use super::values::{self, CpuList};
-use super::{Exit, runner, study};
+use super::{Exit, browser, output, runner, study};
 use crate::measure::cluster::Origin;
 use crate::measure::{host, runner::plan};
 use crate::record;
@@ -19,6 +22,7 @@ use crate::spec::LoadSpec;
 const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(300);
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[derive(Debug, clap::Args)]
 pub(super) struct MeasureFlags {
     /// Measurement duration per trial [default: 1s].
@@ -52,6 +56,12 @@ pub(super) struct MeasureFlags {
     /// Repeat invalid trials, with --resume.
     #[arg(long, requires = "resume")]
     retry_invalid: bool,
+    /// Price of an hour of one CPU, to show what a million requests cost.
+    #[arg(long, value_name = "PRICE/vcpu-hour", value_parser = values::price)]
+    pub(super) price: Option<f64>,
+    /// Open the live page of the run in a browser, and its report at the end.
+    #[arg(long)]
+    open: bool,
     /// Exit with 0 even if the data is unusable, or trials failed or were invalid.
     #[arg(long)]
     allow_rough: bool,
@@ -80,6 +90,7 @@ impl MeasureFlags {
         directory: &Path,
         run: impl FnOnce(OutputOptions) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
+        let live = self.open.then(|| LivePage::open(directory)).transpose()?;
         let run = || {
             let exports: OpenExports = self.exports.open()?;
             let ended = run(self.accepted());
@@ -92,6 +103,11 @@ impl MeasureFlags {
         if ended.is_err() && self.output.is_none() {
             // If the directory is empty, nothing was recorded; otherwise this fails.
             let _ = fs::remove_dir(directory);
+        }
+        drop(live);
+        let report = directory.join("report.html");
+        if self.open && report.exists() {
+            browser::open(&browser::address(&report));
         }
         ended
     }
@@ -153,6 +169,35 @@ impl MeasureFlags {
             warm_up: self.warm_up.unwrap_or(WARM_UP),
             ..LoadSpec::default()
         }
+    }
+}
+
+/// The server of a run's live page, while it runs.
+struct LivePage(Child);
+
+impl LivePage {
+    /// Starts it; the page opens once the record exists.
+    fn open(directory: &Path) -> anyhow::Result<Self> {
+        if !browser::exists() {
+            output::note("no browser was found; open the live page with `throng view`");
+        }
+        let name = directory.file_name().unwrap_or_default();
+        let parent = directory.parent().filter(|parent| *parent != Path::new(""));
+        let parent = parent.unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        let mut command = Command::new(runner::program()?);
+        command.arg("view").arg(parent).arg("--open-run").arg(name);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.spawn().context("cannot start the live page")?;
+        Ok(Self(child))
+    }
+}
+
+impl Drop for LivePage {
+    fn drop(&mut self) {
+        // It is ours, and has not been waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

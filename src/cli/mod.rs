@@ -3,6 +3,8 @@
 //! One file per subcommand. Exit codes are in `exit`.
 
 #[cfg(target_os = "linux")]
+mod browser;
+#[cfg(target_os = "linux")]
 mod built;
 #[cfg(target_os = "linux")]
 mod compare;
@@ -171,10 +173,19 @@ pub fn command() -> clap::Command {
     Cli::command().mut_subcommands(|subcommand| subcommand.defer(adjusted))
 }
 
+/// The command line, with the whole help of every command.
+fn whole_command() -> clap::Command {
+    short_help::with_whole_help(Cli::command())
+}
+
 /// Adjusts a subcommand in ways that its attributes cannot express.
 fn adjusted(subcommand: clap::Command) -> clap::Command {
-    let subcommand = short_help::with_short_help(resumes_alone(subcommand));
-    takes_negative_numbers(subcommand)
+    short_help::with_short_help(checked(subcommand))
+}
+
+/// Adjusts what a subcommand accepts.
+fn checked(subcommand: clap::Command) -> clap::Command {
+    takes_negative_numbers(resumes_alone(subcommand))
 }
 
 /// Lets a value parser reject `-5`, which would otherwise be taken for an unknown option.
@@ -210,7 +221,14 @@ fn resumes_alone(subcommand: clap::Command) -> clap::Command {
 /// Runs the program.
 pub fn main() -> ExitCode {
     completions::answer();
-    let grammar = command();
+    let asks_for_help = std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "help");
+    let grammar = if asks_for_help {
+        whole_command()
+    } else {
+        command()
+    };
     #[cfg(target_os = "linux")]
     let grammar = short_help::with_typed_alias(grammar, std::env::args_os().skip(1));
     let mut matches = grammar

@@ -34,9 +34,13 @@ pub(super) struct Arguments {
     /// Compare with this record: settings, and the ratio of every server in both.
     #[arg(long, value_name = "DIR")]
     diff: Option<PathBuf>,
-    /// Write the record in a format of `throng list exporters` to a file, or - for standard output, and nothing else.
+    /// Write the record in a format of `throng list exporters` to a file, or - for standard output, and nothing else. A
+    /// name with {server} makes a file for each server.
     #[arg(long, value_name = "FORMAT=FILE", conflicts_with_all = ["json", "diff"])]
     export: Vec<FormatFile>,
+    /// Write a picture of the answer to share, card.svg and card.png, into the directory of the record.
+    #[arg(long, conflicts_with_all = ["json", "diff"])]
+    card: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -46,6 +50,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             return Err(Usage(what.to_owned()).into());
         };
         make_diff(directory, other, arguments.json).map_err(usage_if_unreadable)?;
+        return Ok(Exit::Done);
+    }
+    if arguments.card {
+        for directory in &arguments.directories {
+            card::write(directory).map_err(usage_if_unreadable)?;
+        }
         return Ok(Exit::Done);
     }
     if !arguments.export.is_empty() {
@@ -63,6 +73,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     Ok(Exit::Done)
 }
+
+mod card;
 
 /// A format, and the file to write.
 #[derive(Debug, Clone)]
@@ -87,17 +99,37 @@ impl FromStr for FormatFile {
 }
 
 impl FormatFile {
-    /// Writes a record to its file, or to standard output.
+    /// Writes a record to its file or files, or to standard output.
     fn write(&self, directory: &Path) -> anyhow::Result<()> {
+        let name = self.path.to_string_lossy();
+        if name.contains(SERVER) {
+            for (server, text) in report::exported_by_server(directory, self.exporter)? {
+                let server = server.replace(|c: char| !is_plain(c), "_");
+                write_file(Path::new(&name.replace(SERVER, &server)), &text)?;
+            }
+            return Ok(());
+        }
         let text = report::exported(directory, self.exporter)?;
         if self.path == Path::new("-") {
             return output::written(|out| out.write_all(&text));
         }
-        let cannot = || format!("cannot write {}", self.path.display());
-        let mut file = Draft::named(&self.path).with_context(cannot)?;
-        let written = file.write_all(&text).and_then(|()| file.finish());
-        written.with_context(cannot)
+        write_file(&self.path, &text)
     }
+}
+
+/// The place of a server's name in the name of a file.
+const SERVER: &str = "{server}";
+
+/// Whether a character of a server's name may be in the name of a file.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || ['-', '_', '.'].contains(&c)
+}
+
+fn write_file(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    let mut file = Draft::named(path).with_context(cannot)?;
+    let written = file.write_all(text).and_then(|()| file.finish());
+    written.with_context(cannot)
 }
 
 /// Turns the error for an unreadable record into wrong usage, as in every other command.

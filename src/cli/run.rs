@@ -144,6 +144,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     common.server_address = measuring.lab.server_address(origin, false)?;
     common.client_hosts = origin.hosts().to_vec();
     common.retries = measuring.retries;
+    common.price = measuring.price;
     common.fail_if.clone_from(&arguments.thresholds.fail_if);
     let mut parts = study
         .parts

@@ -17,6 +17,15 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The price of an hour of one CPU: "0.04" or "0.04/vcpu-hour".
+#[cfg(target_os = "linux")]
+pub(super) fn price(text: &str) -> Result<f64, String> {
+    let amount = text.strip_suffix("/vcpu-hour").unwrap_or(text);
+    let price = amount.parse().ok();
+    let price = price.filter(|price: &f64| price.is_finite() && *price > 0.0);
+    price.ok_or_else(|| "expected a price above 0, like 0.04/vcpu-hour".to_owned())
+}
+
 /// The size of select()'s descriptor sets.
 pub(super) fn fd_setsize(text: &str) -> Result<usize, String> {
     let least = crate::sys::select::FD_SETSIZE as u64;

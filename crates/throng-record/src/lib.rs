@@ -80,7 +80,7 @@ pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_other};
 pub use resources::Resources;
 pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage};
-pub use side::{Side, Spin};
+pub use side::{MemoryPart, Side, Spin};
 pub use slices::{HALF_WIDTH, Method, Slice, Why};
 pub use store::{Store, read};
 pub use study::{Expected, LeftOut, Published, PublishedValue, Scaled, Scene, Study, StudyPart};
@@ -301,6 +301,9 @@ pub struct Settings {
     /// Conditions that fail the run, as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<String>,
+    /// The price of an hour of one CPU, in any currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_per_cpu_hour: Option<f64>,
 }
 
 /// The default for records without it.

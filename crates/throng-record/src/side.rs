@@ -18,6 +18,10 @@ pub struct Side {
     /// Values that a probe could not measure here although it measured others: by probe and value, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, BTreeMap<String, Unsupported>>,
+    /// What holds the memory that each connected client takes, in bytes: its processes' on a process tree, the kernel's
+    /// on the connections.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub memory_per_client: BTreeMap<MemoryPart, f64>,
     /// CPU time that the probes themselves took during the window.
     pub probe_cost_ms: f64,
     /// Duration of the longest sample of all probes in the window.
@@ -38,6 +42,27 @@ impl Side {
         let values = self.missing.entry(probe.to_owned()).or_default();
         values.insert(value.to_owned(), why);
     }
+}
+
+/// What holds memory. No byte belongs to two.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryPart {
+    /// Memory that the program allocates: the heap and anonymous mappings.
+    Heap,
+    /// The stacks of its threads.
+    Stacks,
+    /// The program, its libraries and other files, and memory that processes share.
+    Files,
+    /// Stacks that the kernel keeps, one for each thread.
+    KernelStacks,
+    /// Page tables.
+    PageTables,
+    /// Objects of the kernel, by the name of their cache (`slabinfo(5)`).
+    #[serde(untagged)]
+    Slab(String),
 }
 
 /// Time per step of a fixed loop on a CPU of each side, just before and just after the trial. Only this shows a

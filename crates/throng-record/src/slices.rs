@@ -93,6 +93,9 @@ pub struct Slice {
     /// The part of it that the server used after it had answered: later than 0.5 ms after the last reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_late_ns: Option<u64>,
+    /// How long threads of the server were ready to run, and waited for a CPU; absent with many threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_wait_ns: Option<u64>,
     /// CPU time of the load process.
     pub client_cpu_ns: u64,
     /// Service times: mean and percentiles.
@@ -116,7 +119,13 @@ impl Slice {
         self.cpu_us_per_request(self.server_cpu_ns?)
     }
 
-    /// The same for the clients.
+    /// How long the server's threads waited for a CPU per reply, in microseconds.
+    pub fn server_cpu_wait_us_per_request(&self) -> Option<f64> {
+        let waited_ns = self.server_cpu_wait_ns?;
+        (self.replies > 0).then(|| waited_ns as f64 / 1e3 / self.replies as f64)
+    }
+
+    /// The CPU time of the clients per reply, in microseconds.
     pub fn client_cpu_us_per_request(&self) -> Option<f64> {
         self.cpu_us_per_request(self.client_cpu_ns)
     }

@@ -23,7 +23,7 @@ use throng_spec::{LoadSpec, Sizes};
 pub(super) use files::{logs, write};
 pub(super) use purposes::captured;
 pub(crate) use searched::searched;
-pub(crate) use watched::{own, profile, system_call, watched};
+pub(crate) use watched::{hold, own, profile, system_call, watched};
 
 /// Name, CPU µs per reply at 10 clients, growth per tenfold increase in clients, client limit, bytes per client.
 type Server = (&'static str, f64, f64, u32, f64);

@@ -355,6 +355,29 @@ pub fn exported(directory: &Path, exporter: &Exporter) -> anyhow::Result<Vec<u8>
     Ok(bytes)
 }
 
+/// The export of each server of a run by itself, by its name.
+///
+/// # Errors
+/// When a file of the record is missing or damaged, naming it, or it is the record of a study.
+pub fn exported_by_server(
+    directory: &Path,
+    exporter: &Exporter,
+) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+    let is_study = record::Study::is_in(directory);
+    anyhow::ensure!(!is_study, "name the directory of a part of the study");
+    let loaded = load(directory)?;
+    let alone = |server: &String| {
+        let mut of_server = loaded.clone();
+        of_server.run.servers.retain(|other| other.name == *server);
+        of_server.run.comparison = None;
+        of_server.trials.retain(|trial| trial.server == *server);
+        let mut bytes = Vec::new();
+        (exporter.render)(&of_server.report()?, &mut bytes)?;
+        Ok((server.clone(), bytes))
+    };
+    names(&loaded.run).iter().map(alone).collect()
+}
+
 /// A document as Markdown for a file at `path`. The pictures of its answers are written next to that file; without a
 /// path there are no pictures.
 ///
@@ -405,8 +428,9 @@ mod tests {
         written.count()
     }
 
-    /// The number of figures that need several loads, a job per client, a search or a comparison of servers.
-    const OF_OTHER_LOADS: usize = 8;
+    /// The number of figures that need several loads, a job per client, a search, a comparison of servers, or servers
+    /// that were watched.
+    const OF_OTHER_LOADS: usize = 10;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)
@@ -472,7 +496,7 @@ mod tests {
             .collect();
         let report = Report::of(&run, &failed, &Logs::default()).unwrap();
         assert!(report.figures.is_empty());
-        for exporter in EXPORTERS {
+        for exporter in exporters::with_reasons() {
             (exporter.render)(&report, &mut Vec::new()).unwrap();
         }
         let text = document::terminal::text(&sections::of_run(&report), 80, false);

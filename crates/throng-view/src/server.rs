@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
 use tokio::sync::Semaphore;
 
-use super::address::{is_own, value};
+use super::address::{is_own, page_of, value};
 use super::answers::answer;
 use super::page::{POLICY, refusal};
 use super::response::{Refused, Response, whole};
@@ -74,6 +74,12 @@ impl Viewer {
     /// The URL that gives access to the pages.
     pub fn url(&self) -> String {
         format!("http://{}/?{TOKEN}={}", self.listening, self.token)
+    }
+
+    /// The same for the page of a run, by the path of its record.
+    pub fn url_of(&self, run: &str) -> String {
+        let page = page_of(run, "");
+        format!("http://{}{page}?{TOKEN}={}", self.listening, self.token)
     }
 
     /// Serves until asked to stop.

@@ -1,9 +1,8 @@
 //! The end of `throng compare --help`.
 
 use crate::cli::exit::all_codes;
-use crate::record::Purpose;
 use crate::record::format::list;
-use crate::record::metrics::{Combine, METRICS, Metric};
+use crate::record::metrics::{Combine, METRICS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,32 +36,15 @@ pub(super) fn text() -> String {
 }
 
 fn conditions() -> String {
-    let names = |wanted: &dyn Fn(&Metric) -> bool| -> Vec<&str> {
-        let metrics = METRICS.iter().filter(|metric| wanted(metric));
+    let names = |wanted: Combine| -> Vec<&str> {
+        let metrics = METRICS.iter().filter(|metric| metric.combine == wanted);
         metrics.map(|metric| metric.name).collect()
     };
-    let timed = names(&|metric| metric.purpose == Purpose::Timed);
-    let summed = names(&|metric| metric.combine == Combine::Sum);
-    let greatest = names(&|metric| metric.combine == Combine::Greatest);
     format!(
         "Conditions of --fail-if: METRIC OPERATOR VALUE for every server, or NAME:METRIC OPERATOR VALUE for \
          one. Operators are > >= < <=. Times and sizes need units. The median over trials or slices counts, the sum of \
-         {}, and the worst trial of {}. `throng list metrics` explains all metrics. Those of timed trials are: {}.",
-        list(&summed),
-        list(&greatest),
-        timed.join(", "),
+         {}, and the worst trial of {}. `throng list metrics` has all metrics.",
+        list(&names(Combine::Sum)),
+        list(&names(Combine::Greatest)),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_names_every_metric_of_timed_trials() {
-        let text = text();
-        for metric in METRICS.iter().filter(|metric| metric.purpose.is_timed()) {
-            assert!(text.contains(metric.name), "{}", metric.name);
-        }
-    }
 }

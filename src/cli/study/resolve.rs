@@ -43,6 +43,8 @@ pub(in crate::cli) struct Common {
     pub(in crate::cli) client_hosts: Vec<ClientHost>,
     /// Maximum repeats of an invalid trial.
     pub(in crate::cli) retries: u32,
+    /// The price of an hour of one CPU.
+    pub(in crate::cli) price: Option<f64>,
     /// Conditions under which the run counts as failed.
     pub(in crate::cli) fail_if: Vec<String>,
     pub(super) resources: Resources,
@@ -68,6 +70,7 @@ impl Common {
             server_address: None,
             client_hosts: Vec::new(),
             retries: 0,
+            price: None,
             fail_if: Vec::new(),
             resources: host::load_resources(),
         })
@@ -262,6 +265,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         profiled_runs: part.profiled_runs,
         fail_if: common.fail_if.clone(),
         retries: common.retries,
+        price_per_cpu_hour: common.price,
     })
 }
 

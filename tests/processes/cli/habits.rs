@@ -144,67 +144,91 @@ fn manual_pages_are_right() {
     }
 }
 
-/// The commands of a step of the workflow that users copy.
+/// The commands of a step of the action that workflows use.
 fn step(name: &str) -> String {
-    let workflow = read("examples/github-actions.yml");
-    let step = workflow.split_once(&format!("- name: {name}\n"));
+    let action = read("action.yml");
+    let step = action.split_once(&format!("- name: {name}\n"));
     let commands = step.and_then(|(_, step)| step.split_once("run: |\n"));
     let (_, commands) = commands.expect("there is such a step, with commands");
-    let indented = |line: &&str| line.starts_with("          ");
+    let indented = |line: &&str| line.starts_with("        ");
     commands
         .lines()
         .take_while(indented)
-        .map(|line| format!("{}\n", line.trim()))
+        .map(|line| format!("{}\n", &line[8..]))
         .collect()
 }
 
+/// The defaults of the action's inputs, as its steps get them, for servers in two directories.
+fn inputs() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("BASE", "python3 base/server.py {port}"),
+        ("HEAD", "python3 head/server.py {port}"),
+        // The slower one answers 25 times per second; a threshold that no busy machine misses by chance.
+        ("CLIENTS", "3"),
+        ("SLOWER", "50%"),
+        ("LIMITS", "head:errors > 0\n"),
+        (
+            "ARGUMENTS",
+            "--runs 7 --duration 200ms --warm-up 20ms --warm-up-limit 20ms --probes cpu --control none --allow-rough",
+        ),
+        ("REPORT", "throng-report"),
+        ("GITHUB_REPOSITORY", "owner/server"),
+        ("PULL", "7"),
+    ]
+}
+
+/// Stands for GitHub's own program: notes its arguments, and knows the earlier comment in the file `earlier`.
+const GH: &str = "#!/bin/sh\necho \"$@\" >> \"$RUNNER_TEMP/calls\"\ncat \"$RUNNER_TEMP/earlier\" 2> /dev/null || true\n";
+
 #[test]
-fn the_workflow_fails_when_a_server_got_slower() {
+fn the_action_fails_when_a_server_got_slower_and_comments_once() {
     if !has("bash") || !has("python3") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
     let server = read("tests/processes/compare/server.py");
     for side in ["base", "head"] {
-        std::fs::create_dir(directory.path().join(side)).unwrap();
-        std::fs::write(directory.path().join(side).join("server.py"), &server).unwrap();
+        std::fs::create_dir(here.join(side)).unwrap();
+        std::fs::write(here.join(side).join("server.py"), &server).unwrap();
     }
-    let compares = step("Compare");
-    let page = read("docs/ci.md");
-    let without_summary = compares.replace(r#" --export-markdown - >> "$GITHUB_STEP_SUMMARY""#, "");
-    assert!(
-        page.contains(&without_summary.replace("\\\n", "\\\n  ")),
-        "both are the same:\n{compares}"
-    );
-    // Unchanged, but for a shorter time, and with a threshold that no busy machine misses by chance.
-    let mut quick = compares;
-    for (slow, fast) in [
-        (
-            "--duration 1s",
-            // The slower one answers 25 times per second.
-            "--duration 200ms --warm-up 20ms --warm-up-limit 20ms --probes cpu --control none --allow-rough",
-        ),
-        ("--runs 10", "--runs 7"),
-        ("--clients 50", "--clients 3"),
-        ("--fail-if-slower 10%", "--fail-if-slower 50%"),
+    let (workflow, page) = (read("examples/github-actions.yml"), read("docs/ci.md"));
+    for (input, command) in [
+        ("base", "python3 base/server.py {port}"),
+        ("fail-if-slower", "10%"),
     ] {
-        assert!(quick.contains(slow), "{quick}");
-        quick = quick.replace(slow, fast);
+        assert!(
+            workflow.contains(&format!("          {input}: {command}\n")),
+            "{workflow}"
+        );
+        assert!(page.contains(command), "{page}");
     }
+    let gh = here.join("gh");
+    std::fs::write(&gh, GH).unwrap();
+    std::fs::set_permissions(&gh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let run = |commands: &str| {
         let mut command = Command::new("bash");
         command
-            .args(["-e", "-c", commands])
-            .current_dir(directory.path());
+            .args(["-e", "-o", "pipefail", "-c", commands])
+            .current_dir(here);
+        let programs = format!("{}:{}", here.display(), path());
         command
-            .env("PATH", path())
-            .env("GITHUB_STEP_SUMMARY", directory.path().join("summary"));
-        command.output().unwrap()
+            .env("PATH", programs)
+            .env("RUNNER_TEMP", here)
+            .envs(inputs());
+        for file in ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"] {
+            command.env(file, here.join(file));
+        }
+        demand_success(&command.output().unwrap());
+        let output = std::fs::read_to_string(here.join("GITHUB_OUTPUT")).unwrap();
+        output.lines().last().unwrap().to_owned()
     };
     // What installs throng is part of the gate, which runs it with this tree as the checkout.
-    let install = step("Install").replace("--path throng", "--path .");
-    assert!(read(".ci/run").contains(install.trim()), "{install}");
-    demand_success(&run(&quick));
+    assert!(step("Install").contains("cargo install --locked --path \"$SOURCE\""));
+    assert!(read(".ci/run").contains("cargo install --locked --path ."));
+    assert_eq!(run(&step("Compare")), "code=0");
+    assert!(here.join("throng-report/card.svg").exists());
+    run(&step("Comment"));
     let slower = server.replace(
         "        self.send_response(status)",
         "        one.acquire(); time.sleep(0.04); one.release()\n        self.send_response(status)",
@@ -213,22 +237,26 @@ fn the_workflow_fails_when_a_server_got_slower() {
         "import time\nimport threading\n\none = threading.Lock()\n",
     );
     assert!(slower.contains("one.acquire()") && slower.contains("one = threading"));
-    std::fs::write(directory.path().join("head/server.py"), slower).unwrap();
-    std::fs::remove_dir_all(directory.path().join("throng-report")).unwrap();
-    let output = run(&quick);
-    assert_eq!(
-        output.status.code(),
-        Some(3),
-        "{}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    let summary = std::fs::read_to_string(directory.path().join("summary")).unwrap();
+    std::fs::write(here.join("head/server.py"), slower).unwrap();
+    std::fs::remove_dir_all(here.join("throng-report")).unwrap();
+    assert_eq!(run(&step("Compare")), "code=3");
+    std::fs::write(here.join("earlier"), "42\n").unwrap();
+    run(&step("Comment"));
+    let summary = std::fs::read_to_string(here.join("GITHUB_STEP_SUMMARY")).unwrap();
     assert!(summary.contains("head"), "{summary}");
     assert!(
         !summary.contains("!["),
         "a summary shows no files of the runner: {summary}"
     );
+    let comment = std::fs::read_to_string(here.join("comment.md")).unwrap();
+    assert!(comment.starts_with("<!-- throng compare -->\n") && summary.ends_with(&comment[24..]));
+    let calls = std::fs::read_to_string(here.join("calls")).unwrap();
+    let methods: Vec<&str> = calls
+        .lines()
+        .filter(|call| call.contains("--method"))
+        .collect();
+    assert!(methods[0].starts_with("api --method POST repos/owner/server/issues/7/comments"));
+    assert!(methods[1].starts_with("api --method PATCH repos/owner/server/issues/comments/42"));
 }
 
 #[test]

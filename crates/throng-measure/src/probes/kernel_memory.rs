@@ -5,12 +5,14 @@
 //! therefore their growth from before the first client until all were connected and idle. Any user may read it. It
 //! includes other activity, so values for few clients are noisy.
 
+use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::memory::growth;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::proc_file::ProcFile;
-use throng_record::{Purpose, metrics};
+use throng_record::{MemoryPart, Purpose, metrics};
 use throng_spec::registry::{Info, Unsupported};
 
 /// The kind of probe `kernel-memory`.
@@ -42,6 +44,9 @@ struct KernelMemoryProbe {
     before: Option<f64>,
     /// The value with all clients connected, and their number.
     after: Option<(f64, u64)>,
+    /// What holds it before the first client, and what each takes.
+    parts_before: BTreeMap<MemoryPart, f64>,
+    per_client: Option<BTreeMap<MemoryPart, f64>>,
     missing: Option<(&'static str, Unsupported)>,
 }
 
@@ -61,13 +66,42 @@ fn read_when_stable(mut read: impl FnMut() -> Option<f64>) -> Option<f64> {
 
 /// Bytes, from the text of `/proc/meminfo`.
 fn retained(text: &str) -> Option<f64> {
-    let of = |name: &str| -> Option<f64> {
-        let mut lines = text.lines();
-        let rest = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        let kib: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kib as f64 * 1024.0)
-    };
-    RETAINED.into_iter().map(of).sum()
+    RETAINED.into_iter().map(|name| field(text, name)).sum()
+}
+
+fn field(text: &str, name: &str) -> Option<f64> {
+    let mut lines = text.lines();
+    let rest = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kib: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib as f64 * 1024.0)
+}
+
+/// What holds the memory of the kernel: stacks and page tables from the text of `/proc/meminfo`, and objects from
+/// that of `/proc/slabinfo`, which only root may read.
+fn parts(meminfo: &str, slabs: &str) -> BTreeMap<MemoryPart, f64> {
+    let fields = [
+        ("KernelStack", MemoryPart::KernelStacks),
+        ("PageTables", MemoryPart::PageTables),
+    ];
+    let known = fields
+        .into_iter()
+        .filter_map(|(name, part)| Some((part, field(meminfo, name)?)));
+    known.chain(slabs.lines().filter_map(slab)).collect()
+}
+
+/// Bytes of the pages of a cache, from its line: its name, objects in use and in all, size of an object, objects and
+/// pages of a slab, ..., ": slabdata", slabs in use and in all.
+fn slab(line: &str) -> Option<(MemoryPart, f64)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let pages: f64 = words.get(5)?.parse().ok()?;
+    let slabs: f64 = words.get(14)?.parse().ok()?;
+    let name = MemoryPart::Slab((*words.first()?).to_owned());
+    Some((name, pages * slabs * rustix::param::page_size() as f64))
+}
+
+/// The text of `/proc/slabinfo`; empty if it may not be read.
+fn slabinfo() -> String {
+    std::fs::read_to_string("/proc/slabinfo").unwrap_or_default()
 }
 
 impl Probe for KernelMemoryProbe {
@@ -75,6 +109,9 @@ impl Probe for KernelMemoryProbe {
         let mut file = ProcFile::open("/proc/meminfo")?;
         // The file is read again below, where an error is one of the trial.
         self.before = read_when_stable(|| file.read().ok().and_then(retained));
+        if let Ok(text) = file.read() {
+            self.parts_before = parts(text, &slabinfo());
+        }
         self.file = Some(file);
         Ok(())
     }
@@ -89,7 +126,12 @@ impl Probe for KernelMemoryProbe {
         if let (Moment::Before, Some(file), false) =
             (moment, &mut self.file, presence.comes_and_goes)
         {
-            let now = retained(file.read()?);
+            let text = file.read()?;
+            let now = retained(text);
+            if presence.present > 0 {
+                let parts = parts(text, &slabinfo());
+                self.per_client = Some(growth(&self.parts_before, &parts, presence.present));
+            }
             self.after = now.map(|bytes| (bytes, presence.present));
             if now <= self.before {
                 let why = Unsupported {
@@ -110,6 +152,10 @@ impl Probe for KernelMemoryProbe {
         }
     }
 
+    fn memory_per_client(&self) -> Option<&BTreeMap<MemoryPart, f64>> {
+        self.per_client.as_ref()
+    }
+
     fn missing(&self) -> &[(&'static str, Unsupported)] {
         self.missing.as_slice()
     }
@@ -128,6 +174,20 @@ mod tests {
             retained("Slab: x kB\nKernelStack: 2 kB\nPageTables: 3 kB\n"),
             None
         );
+    }
+
+    #[test]
+    fn caches_are_told_apart() {
+        let page = rustix::param::page_size() as f64;
+        let slabs = "slabinfo - version: 2.1\n# name <active_objs> ...\n\
+            TCP  10 24 2432 13 8 : tunables 0 0 0 : slabdata 2 2 0\n";
+        let wanted = [
+            (MemoryPart::KernelStacks, 20.0 * 1024.0),
+            (MemoryPart::PageTables, 3.0 * 1024.0),
+            (MemoryPart::Slab("TCP".to_owned()), 16.0 * page),
+        ];
+        let found = parts("KernelStack: 20 kB\nPageTables: 3 kB\n", slabs);
+        assert_eq!(found, BTreeMap::from(wanted));
     }
 
     #[test]

@@ -29,8 +29,25 @@ pub(super) const MACHINE: ProbeKind = ProbeKind {
 #[derive(Default)]
 struct MachineProbe {
     file: Option<ProcFile>,
-    start: Option<(Instant, Ticks)>,
-    end: Option<(Instant, Ticks)>,
+    /// `/proc/pressure/cpu`, where the kernel counts it.
+    pressure: Option<ProcFile>,
+    start: Option<Reading>,
+    end: Option<Reading>,
+}
+
+/// What was counted until a moment.
+#[derive(Clone, Copy)]
+struct Reading {
+    at: Instant,
+    ticks: Ticks,
+    /// How long some task waited for a CPU.
+    waited_us: Option<u64>,
+}
+
+/// The microseconds in which some task waited for a CPU, from the text of `/proc/pressure/cpu`.
+fn waited_us(text: &str) -> Option<u64> {
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    some.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
 /// Clock ticks of all CPUs since the machine started.
@@ -75,6 +92,7 @@ impl Ticks {
 impl Probe for MachineProbe {
     fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         self.file = Some(ProcFile::open("/proc/stat")?);
+        self.pressure = ProcFile::open("/proc/pressure/cpu").ok();
         Ok(())
     }
 
@@ -92,19 +110,28 @@ impl Probe for MachineProbe {
         };
         let file = self.file.as_mut().context("the probe is not attached")?;
         let ticks = Ticks::parse(file.read()?).context("/proc/stat has no line of all CPUs")?;
-        *place = Some((at, ticks));
+        let pressure = self.pressure.as_mut().and_then(|file| file.read().ok());
+        *place = Some(Reading {
+            at,
+            ticks,
+            waited_us: pressure.and_then(waited_us),
+        });
         Ok(())
     }
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        let (Some((began, start)), Some((ended, end))) = (self.start, self.end) else {
+        let (Some(start), Some(end)) = (self.start, self.end) else {
             return;
         };
-        let elapsed_s = ended.duration_since(began).as_secs_f64();
-        let (busy_s, steal_s) = end.seconds_since(start);
+        let elapsed_s = end.at.duration_since(start.at).as_secs_f64();
+        let (busy_s, steal_s) = end.ticks.seconds_since(start.ticks);
         if elapsed_s > 0.0 {
             out("machine_busy_percent", busy_s / elapsed_s * 100.0);
             out("machine_steal_percent", steal_s / elapsed_s * 100.0);
+            if let Some((before, after)) = start.waited_us.zip(end.waited_us) {
+                let waited_s = after.saturating_sub(before) as f64 / 1e6;
+                out("machine_cpu_pressure_percent", waited_s / elapsed_s * 100.0);
+            }
         }
     }
 }
@@ -112,6 +139,13 @@ impl Probe for MachineProbe {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pressure_is_read() {
+        let text = "some avg10=0.00 avg60=1.52 avg300=2.33 total=120345\nfull avg10=0.00 total=9\n";
+        assert_eq!(waited_us(text), Some(120_345));
+        assert_eq!(waited_us("full total=9\n"), None);
+    }
 
     #[test]
     fn the_line_of_all_cpus_is_read() {

@@ -11,15 +11,16 @@
 //! Short-lived clients (jobs) are no longer connected at the end. For them, samples are taken repeatedly near the
 //! largest number of clients, and the maximum of each value is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use procfs::process::{MMapExtension, MMapPath, Process};
+use procfs::process::{MMapExtension, MMapPath, MemoryMap, Process};
 
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
 use crate::processes::control_group::Groups;
-use throng_record::{Purpose, metrics};
+use crate::processes::sleeping::{self, Doing};
+use throng_record::{MemoryPart, Purpose, metrics};
 use throng_spec::registry::{Info, Unsupported};
 use throng_sys::clock::thread_cpu_time;
 
@@ -56,6 +57,8 @@ struct MemoryProbe {
     most: f64,
     /// Before any client connected.
     before: f64,
+    parts_before: BTreeMap<MemoryPart, f64>,
+    per_client: Option<BTreeMap<MemoryPart, f64>>,
     pace: Pace,
     /// Its control groups, and how often the kernel had slowed them down for using too much memory.
     groups: Groups,
@@ -72,6 +75,8 @@ impl Default for MemoryProbe {
             peak: Peak::default(),
             most: 0.0,
             before: 0.0,
+            parts_before: BTreeMap::new(),
+            per_client: None,
             pace: Pace::new(INTERVAL),
             groups: Groups::default(),
             slowed_before: None,
@@ -86,6 +91,7 @@ impl Probe for MemoryProbe {
             remedy: "measure as the same user as the server, or as root".to_owned(),
         })?;
         self.before = before as f64;
+        self.parts_before = parts(&target.tree);
         self.groups = Groups::of(target.tree.main(), "memory");
         self.slowed_before = slowed(&self.groups);
         Ok(())
@@ -119,10 +125,16 @@ impl Probe for MemoryProbe {
                 if presence.present > 0 {
                     let each = (pss.value - self.before).max(0.0) / presence.present as f64;
                     self.figures.push(("pss_bytes_per_client", each));
+                    self.per_client =
+                        Some(growth(&self.parts_before, &parts(tree), presence.present));
                 }
             }
         }
         Ok(())
+    }
+
+    fn memory_per_client(&self) -> Option<&BTreeMap<MemoryPart, f64>> {
+        self.per_client.as_ref()
     }
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
@@ -133,6 +145,68 @@ impl Probe for MemoryProbe {
             out("memory_high_hits", after.saturating_sub(before) as f64);
         }
     }
+}
+
+/// Most processes whose mappings are read, one by one.
+const MOST_PROCESSES: usize = 64;
+
+/// What holds the memory of a tree; of many processes, those of some stand for all.
+fn parts(tree: &Tree) -> BTreeMap<MemoryPart, f64> {
+    let pids = tree.pids();
+    let step = pids.len().div_ceil(MOST_PROCESSES).max(1);
+    let read: Vec<u32> = pids.iter().copied().step_by(step).collect();
+    let weight = pids.len() as f64 / read.len().max(1) as f64;
+    let mut parts = BTreeMap::new();
+    for pid in read {
+        let Ok(maps) = Process::new(pid.cast_signed()).and_then(|process| process.smaps()) else {
+            continue;
+        };
+        let threads = sleeping::threads(pid).into_iter();
+        let mut stacks: Vec<u64> = threads
+            .filter_map(|thread| match sleeping::look(pid, thread)? {
+                Doing::Sleeping { stack, .. } => Some(stack),
+                Doing::Running => None,
+            })
+            .collect();
+        stacks.sort_unstable();
+        for map in maps {
+            let bytes = pss_of(&map.extension).unwrap_or_default() as f64;
+            *parts.entry(part(&map, &stacks)).or_default() += weight * bytes;
+        }
+    }
+    parts
+}
+
+/// What a mapping holds. The stack of a thread is an anonymous mapping like others, but its stack pointer is in it.
+fn part(map: &MemoryMap, stacks: &[u64]) -> MemoryPart {
+    let (start, end) = map.address;
+    match &map.pathname {
+        MMapPath::Stack | MMapPath::TStack(_) => MemoryPart::Stacks,
+        MMapPath::Anonymous | MMapPath::Other(_) => {
+            let first = stacks.partition_point(|pointer| *pointer < start);
+            match stacks.get(first) {
+                Some(pointer) if *pointer < end => MemoryPart::Stacks,
+                _ => MemoryPart::Heap,
+            }
+        }
+        MMapPath::Heap => MemoryPart::Heap,
+        _ => MemoryPart::Files,
+    }
+}
+
+/// The growth of each part per client; parts that did not change are left out.
+pub(super) fn growth(
+    before: &BTreeMap<MemoryPart, f64>,
+    after: &BTreeMap<MemoryPart, f64>,
+    clients: u64,
+) -> BTreeMap<MemoryPart, f64> {
+    let all: BTreeSet<&MemoryPart> = before.keys().chain(after.keys()).collect();
+    let each = |part: &MemoryPart| {
+        let [then, now] = [before, after].map(|parts| parts.get(part).copied().unwrap_or_default());
+        (now - then) / clients as f64
+    };
+    let grown = all.into_iter().map(|part| (part.clone(), each(part)));
+    grown.filter(|(_, bytes)| *bytes != 0.0).collect()
 }
 
 fn slowed(groups: &Groups) -> Option<u64> {
@@ -329,6 +403,35 @@ fn pss_of(extension: &MMapExtension) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_told_apart_by_what_holds_it() {
+        const MIB: usize = 1 << 20;
+        let tree = Tree::of(std::process::id());
+        let before = parts(&tree);
+        let allocated = std::hint::black_box(vec![1_u8; 64 * MIB]);
+        let (quit, wait) = std::sync::mpsc::channel::<()>();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let on_stack = move || {
+            #[expect(clippy::large_stack_arrays, reason = "the stack is what is measured")]
+            let array = std::hint::black_box([1_u8; 4 * MIB]);
+            ready.send(()).unwrap();
+            let ended = wait.recv().is_err();
+            ended && array[MIB] == 1
+        };
+        let thread = std::thread::Builder::new().stack_size(64 * MIB);
+        let sleeper = thread.spawn(on_stack).unwrap();
+        is_ready.recv().unwrap();
+        // Until it sleeps, nobody knows where its stack is.
+        let grown = |part: &MemoryPart| growth(&before, &parts(&tree), 1)[part] / MIB as f64;
+        assert!(super::super::becomes_true(
+            || grown(&MemoryPart::Stacks) >= 3.9
+        ));
+        let heap = grown(&MemoryPart::Heap);
+        assert!(heap > 60.0, "{heap}");
+        drop((quit, allocated));
+        assert!(sleeper.join().unwrap());
+    }
 
     #[test]
     fn the_peak_of_short_lived_clients_is_kept() {

@@ -21,14 +21,14 @@ mod tcp;
 mod together;
 mod tree;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use throng_record::metrics::Metric;
-use throng_record::{Purpose, Side};
+use throng_record::{MemoryPart, Purpose, Side};
 use throng_spec::registry::{self, Entry, Info, UnknownName, Unsupported};
 use throng_spec::{Endpoint, LoadSpec};
 use throng_sys::clock::thread_cpu_time;
@@ -249,6 +249,11 @@ pub trait Probe: Send {
     /// The values of the measurement. Values that could not be measured are absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
 
+    /// What holds the memory that each connected client takes, in bytes.
+    fn memory_per_client(&self) -> Option<&BTreeMap<MemoryPart, f64>> {
+        None
+    }
+
     /// Values that are unavailable here although others are available, with the reasons.
     fn missing(&self) -> &[(&'static str, Unsupported)] {
         &[]
@@ -415,6 +420,9 @@ impl Panel {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
+            if let Some(parts) = probe.memory_per_client() {
+                self.side.memory_per_client = parts.clone();
+            }
             for (value, why) in probe.missing() {
                 self.side.note_missing(name, value, why.clone());
             }

@@ -13,6 +13,7 @@ use procfs::process::Process;
 
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
+use crate::processes::sleeping;
 use throng_record::{Purpose, metrics};
 use throng_spec::registry::Info;
 
@@ -62,6 +63,23 @@ pub(crate) struct Counts {
     pub(crate) major: u64,
     /// How long threads were ready to run, and waited for a CPU; `None` if the kernel does not count that.
     pub(crate) waited_ns: Option<u64>,
+}
+
+/// How long all threads together were ready to run, and waited for a CPU; `None` if there are more than `most`, or the
+/// kernel does not count that.
+pub(crate) fn waited_of_few(tree: &Tree, most: usize) -> Option<u64> {
+    let mut threads = 0;
+    let mut sum = 0;
+    for pid in tree.pids() {
+        for thread in sleeping::threads(*pid) {
+            threads += 1;
+            if threads > most {
+                return None;
+            }
+            sum += waited_ns(pid.cast_signed(), thread.cast_signed())?;
+        }
+    }
+    Some(sum)
 }
 
 pub(crate) fn read(tree: &Tree) -> Counts {

@@ -10,4 +10,5 @@ pub mod orphans;
 pub mod own_group;
 pub(crate) mod process;
 pub(crate) mod queue;
+pub(crate) mod sleeping;
 pub mod watchdog;

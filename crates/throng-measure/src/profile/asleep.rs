@@ -1,9 +1,9 @@
 //! In which system calls the threads of a server sleep: a look at some of them, many times a second.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use crate::probes::Tree;
+use crate::processes::sleeping::{self, Doing};
 use throng_sys::calls;
 
 /// Most threads looked at in a round. Of more, each round takes others.
@@ -24,9 +24,8 @@ impl Asleep {
     /// The threads of a server.
     pub(super) fn of(tree: &Tree) -> Self {
         let threads = tree.pids().iter().flat_map(|pid| {
-            let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-            let ids = tasks.into_iter().flatten().flatten();
-            ids.filter_map(|entry| Some((*pid, entry.file_name().to_str()?.parse().ok()?)))
+            let ids = sleeping::threads(*pid).into_iter();
+            ids.map(|thread| (*pid, thread))
         });
         Self {
             threads: threads.collect(),
@@ -41,16 +40,13 @@ impl Asleep {
         for _ in 0..count {
             self.next = (self.next + 1) % self.threads.len();
             let (pid, thread) = self.threads[self.next];
-            let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")) else {
+            let Some(seen) = sleeping::look(pid, thread) else {
                 continue;
             };
             self.readable = true;
-            // "running", or the number of a call and its arguments; -1 outside of one, as in a page fault.
-            let number = text.split_whitespace().next().unwrap_or_default();
-            if let Ok(number) = number.parse::<i64>() {
-                let call =
-                    u64::try_from(number).map_or_else(|_| "page fault".to_owned(), calls::name);
-                *self.seen.entry(call).or_default() += weight;
+            if let Doing::Sleeping { call, .. } = seen {
+                let name = call.map_or_else(|| "page fault".to_owned(), calls::name);
+                *self.seen.entry(name).or_default() += weight;
             }
         }
         self.rounds += 1;

@@ -467,6 +467,7 @@ impl<'a> SlicedServer<'a> {
         if self.is_frozen {
             self.live.server.freeze(false)?;
         }
+        let waited_before = self.server_cpu.waited();
         let before = self.server_cpu.used();
         self.live.load.begin_slice(NextSlice {
             length_ns: length.as_nanos() as u64,
@@ -490,8 +491,12 @@ impl<'a> SlicedServer<'a> {
         }
         if seen.replies > 0 {
             let used = used.map(|(after, before)| after.saturating_sub(before));
+            let waited = waited_before.zip(self.server_cpu.waited());
             self.empty = 0;
-            return Ok(Some(slice(round, &seen, used, late)));
+            return Ok(Some(Slice {
+                server_cpu_wait_ns: waited.map(|(before, after)| after.saturating_sub(before)),
+                ..slice(round, &seen, used, late)
+            }));
         }
         // The slice is unusable if the clients did not run long enough.
         self.empty += 1;
@@ -597,6 +602,7 @@ fn slice(
         p50_us: microseconds(seen.p50_ns),
         p90_us: microseconds(seen.p90_ns),
         p99_us: microseconds(seen.p99_ns),
+        ..Slice::default()
     }
 }
 

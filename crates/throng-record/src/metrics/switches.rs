@@ -1,6 +1,8 @@
 //! Metrics of the probe `switches`: context switches, waits for a CPU and page faults of a side's process tree.
 
 use super::entry::{of_sides, of_values};
+use crate::Slice;
+
 use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};
 
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
@@ -12,7 +14,8 @@ const PER_REQUEST: &[Metric] = of_values! { "switches", Timed:
     "voluntary_switches_per_request", "Switches/request", Mean, Lower, "voluntary context switches, in which a thread waits, per request", |side, load| per_request(side, load, "voluntary_switches_per_s"),
         server[.column(52).detail(Detail::Others(&[("server_involuntary_switches_per_request", "+ {}")])).terminal(12)];
     "involuntary_switches_per_request", "Involuntary switches/request", Mean, Lower, "involuntary context switches, in which a thread is preempted, per request", |side, load| per_request(side, load, "involuntary_switches_per_s");
-    "cpu_wait_us_per_request", "CPU wait/request", Microseconds, Lower, "time that threads were ready to run but waited for a CPU, per request; threads that ended are missed", |side, load| Some(1e6 * per_request(side, load, "threads_waiting_for_cpu")?);
+    "cpu_wait_us_per_request", "CPU wait/request", Microseconds, Lower, "time that threads were ready to run but waited for a CPU, per request; threads that ended are missed", |side, load| Some(1e6 * per_request(side, load, "threads_waiting_for_cpu")?),
+        server[.in_slices(Slice::server_cpu_wait_us_per_request)];
 };
 
 #[rustfmt::skip]

@@ -29,6 +29,9 @@ pub fn page(document: &Document) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (document.title) " – throng" }
+                meta property="og:title" content=(document.title);
+                meta property="og:description" content=(document.question);
+                meta property="og:image" content="card.png";
                 link rel="icon" href="data:,";
                 style { (PreEscaped(&*STYLE)) }
             }

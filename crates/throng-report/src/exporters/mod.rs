@@ -3,7 +3,9 @@
 //! To add a format, add a file here, its `mod` line and its entry in [`EXPORTERS`].
 
 mod benchmarks;
+mod card;
 pub mod csv;
+mod hgrm;
 mod json;
 mod junit;
 mod openmetrics;
@@ -27,6 +29,8 @@ pub const EXPORTERS: &[&Exporter] = &[
     &benchmarks::BIGGER,
     &benchmarks::SMALLER,
     &junit::JUNIT,
+    &hgrm::HGRM,
+    &card::CARD,
 ];
 
 /// The page.
@@ -66,7 +70,14 @@ pub struct Exporter {
 /// The formats that give reasons and limits, and not only values.
 #[cfg(test)]
 pub(crate) fn with_reasons() -> impl Iterator<Item = &'static Exporter> {
-    let others = ["bencher", "benchmark-bigger", "benchmark-smaller", "junit"];
+    let others = [
+        "bencher",
+        "benchmark-bigger",
+        "benchmark-smaller",
+        "junit",
+        "hgrm",
+        "card",
+    ];
     let all = EXPORTERS.iter().copied();
     all.filter(move |one| !others.contains(&one.info.name))
 }

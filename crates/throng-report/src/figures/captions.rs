@@ -79,9 +79,14 @@ fn records() -> Vec<(Run, Vec<Trial>)> {
     });
     let (single, mut alone) = fixture::record();
     alone.retain(|trial| trial.clients == 1000);
-    let same = || fixture::profile(10, &[(fixture::own("main"), 300)], &[], &[]);
+    let asleep = [("futex", 1.0)];
+    let same = || fixture::profile(10, &[(fixture::own("main"), 300)], &[], &asleep);
+    let (run, mut watched) = fixture::watched(same(), same());
+    for trial in watched.iter_mut().filter(|trial| trial.profile.is_some()) {
+        fixture::hold(trial, 8192.0, 16384.0);
+    }
     vec![
-        fixture::watched(same(), same()),
+        (run, watched),
         fixture::at_load(),
         fixture::growing(),
         fixture::searched(),

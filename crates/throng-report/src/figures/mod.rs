@@ -44,6 +44,16 @@ pub const FIGURES: &[&FigureKind] = &[
         why::figure,
     ),
     &kind(
+        "why-memory",
+        "Difference of memory per client, by part",
+        why::of_memory,
+    ),
+    &kind(
+        "threads",
+        "Where threads spend their time",
+        syscalls::of_threads,
+    ),
+    &kind(
         "overview",
         "Servers ranked by cost and latency",
         overview::overview,

@@ -1,8 +1,8 @@
-//! The server's system calls per reply, by name.
+//! Stacked bars of a server's system calls: per reply by name, and where its threads spend their time.
 
 use std::collections::BTreeMap;
 
-use super::{Axis, Figure, Kind, Point, Source};
+use super::{Axis, Figure, Kind, OfSection, Point, Source};
 use crate::columns::calls;
 use crate::palette::{Role, role};
 use crate::summary::Row;
@@ -22,24 +22,89 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
     let with_calls = |row: &&Row| !calls(row).is_empty();
     let shown = |clients: &u32| summary.rows_at(*clients).any(|row| with_calls(&row));
     let clients = summary.clients.iter().copied().rev().find(shown)?;
-    let rows: Vec<&Row> = summary.rows_at(clients).filter(with_calls).collect();
-    let parts = parts(&rows);
-    let bars = rows
-        .iter()
-        .filter_map(|row| source.series(&row.server, points(row, &parts)));
-    let axes = (
-        Axis::linear("server", None),
-        Axis::linear("system calls per request", None),
+    let rows = summary.rows_at(clients).filter(with_calls);
+    let bars: Vec<Bar<'_>> = rows
+        .map(|row| Bar {
+            server: &row.server,
+            calls: calls(row),
+            failed: !row.served_all,
+        })
+        .collect();
+    let caption = format!(
+        "{}, counted in separate trials.",
+        counted(clients, "client")
     );
-    let title = "System calls per request";
-    let mut figure = Figure {
-        caption: format!(
-            "{}, counted in separate trials.{}",
-            counted(clients, "client"),
-            colours(&parts)
-        ),
+    let axis = Axis::linear("system calls per request", None);
+    let figure = stacked(
+        info,
+        source,
+        "System calls per request",
+        axis,
+        caption,
+        &bars,
+    )?;
+    Some(Figure {
         better: Better::Lower,
-        ..Figure::new(info.name, title, Kind::Stacked, axes, bars.collect())?
+        ..figure
+    })
+}
+
+/// What the threads of both servers do, in the turns that are not timed: of the first pair that was watched.
+pub(super) fn of_threads(info: Info, source: &Source<'_>) -> Option<Figure> {
+    let why = source.why.first()?;
+    let sides = [
+        (&why.reference, &why.threads[0]),
+        (&why.server, &why.threads[1]),
+    ];
+    let bars = sides.map(|(server, threads)| {
+        let all: f64 = threads.values().sum();
+        let shares = threads
+            .iter()
+            .map(|(name, count)| (name.as_str(), count / all * 100.0));
+        Bar {
+            server,
+            calls: shares.collect(),
+            failed: false,
+        }
+    });
+    if bars.iter().any(|bar| bar.calls.is_empty()) {
+        return None;
+    }
+    let caption = format!(
+        "Shares of the time of all threads, {}, in turns that are not timed.",
+        counted(why.clients, "client")
+    );
+    let axis = Axis::linear("time of all threads", Some("%"));
+    let figure = stacked(info, source, info.summary, axis, caption, &bars)?;
+    Some(Figure {
+        section: OfSection::Why,
+        ..figure
+    })
+}
+
+/// A server's values by name.
+struct Bar<'a> {
+    server: &'a str,
+    calls: Vec<(&'a str, f64)>,
+    failed: bool,
+}
+
+fn stacked(
+    info: Info,
+    source: &Source<'_>,
+    title: &str,
+    values: Axis,
+    caption: String,
+    bars: &[Bar<'_>],
+) -> Option<Figure> {
+    let parts = parts(bars);
+    let series = bars
+        .iter()
+        .filter_map(|bar| source.series(bar.server, points(bar, &parts)));
+    let axes = (Axis::linear("server", None), values);
+    let mut figure = Figure {
+        caption: caption + &colours(&parts),
+        ..Figure::new(info.name, title, Kind::Stacked, axes, series.collect())?
     };
     figure.parts = parts;
     if figure.cut().is_some() {
@@ -69,12 +134,11 @@ fn colours(parts: &[String]) -> String {
 
 /// The calls that matter most to any server, sorted by role, then the rest. Calls that wait are chosen first, because
 /// servers differ most in them.
-fn parts(rows: &[&Row]) -> Vec<String> {
+fn parts(bars: &[Bar<'_>]) -> Vec<String> {
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
-    for row in rows {
-        let calls = calls(row);
-        let total: f64 = calls.iter().map(|(_, each)| each).sum();
-        for (name, each) in calls.into_iter().filter(|(name, _)| *name != "other") {
+    for bar in bars {
+        let total: f64 = bar.calls.iter().map(|(_, each)| each).sum();
+        for &(name, each) in bar.calls.iter().filter(|(name, _)| *name != "other") {
             // As a share of the calls of its server, so that a server with many calls does not determine all names.
             let share = if each < LEAST { 0.0 } else { each / total };
             let most = largest.entry(name).or_default();
@@ -94,14 +158,14 @@ fn parts(rows: &[&Row]) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn points(row: &Row, parts: &[String]) -> Vec<Point> {
+fn points(bar: &Bar<'_>, parts: &[String]) -> Vec<Point> {
     let mut values = vec![0.0; parts.len()];
-    for (name, each) in calls(row) {
+    for &(name, each) in &bar.calls {
         let place = parts.iter().position(|part| part == name);
         values[place.unwrap_or(parts.len() - 1)] += each;
     }
     let point = |(place, value): (usize, f64)| Point {
-        failed: !row.served_all,
+        failed: bar.failed,
         ..Point::new(place as f64, value)
     };
     let drawn = values

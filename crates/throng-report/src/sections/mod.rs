@@ -11,6 +11,7 @@ mod findings;
 mod hosts;
 mod latency_at_load;
 mod limits;
+mod price;
 mod results;
 mod scalability;
 mod steps;
@@ -45,6 +46,7 @@ const SECTIONS: &[SectionKind] = &[
         ..section("results", "Results", results::blocks)
     },
     section("steps", "Steps of a session", steps::blocks),
+    section("price", "Price", price::blocks),
     section(
         "latency-at-load",
         "Latency at load",

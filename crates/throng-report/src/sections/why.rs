@@ -6,7 +6,7 @@ use crate::Report;
 use crate::document::{Block, Cell, Column, Role, Row, Table, Tone};
 use crate::figures::OfSection;
 use crate::why::{Difference, Why};
-use throng_record::format::{counted, hundredths, list, time};
+use throng_record::format::{bytes, counted, hundredths, list, time};
 use throng_record::profile::Watched;
 use throng_spec::registry::Unsupported;
 
@@ -15,6 +15,10 @@ const MOST_ROWS: usize = 12;
 /// How to read the tables.
 const HINT: &str = "Seen in turns that are not timed. Differences are means over turns; with 99 % confidence, all intervals of a \
     table hold at once. Parts without a mark are not shown to differ.";
+
+/// How to read the table of memory.
+const HINT_OF_MEMORY: &str = "Memory is read once before the first client of a server and once with all of them, so ranges are the error of \
+    a reading, not of a sample. That of the kernel is of both ends.";
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let several = report.summary.clients.len() > 1;
@@ -48,6 +52,10 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
             parts.push(Block::paragraph(Role::Hint, text));
         }
         parts.extend(tables(why));
+        if let Some(memory) = &why.memory {
+            parts.push(Block::paragraph(Role::Hint, HINT_OF_MEMORY));
+            parts.push(table(why, "Memory per client", &memory.parts, bytes));
+        }
         blocks.push(Block::Fold(title.into(), parts));
     }
     let missing = report.why.iter().flat_map(|why| &why.missing);

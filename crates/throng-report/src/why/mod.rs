@@ -1,11 +1,12 @@
 //! Why two servers differ: the parts of their CPU time, their system calls, and what their threads wait for, per
-//! request, from the turns in which they were watched.
+//! request, from the turns in which they were watched; and what holds the memory of their clients.
 //!
 //! Turns of both servers in the same round are pairs. Each difference is a mean over rounds, so the parts add up, and
 //! only those count as shown whose interval excludes 0. A part of the CPU time is its share of the samples of a turn,
 //! times the server's CPU time per request in the timed slices: watching costs time in all parts alike, and a machine
 //! that is slow in a turn is slow in all of them.
 
+mod memory;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::comparison::{Comparison, Pair};
+use memory::Memory;
 use throng_record::profile::{Function, Part, Profile, Turn, Watched};
-use throng_record::{Purpose, Trial};
+use throng_record::{MemoryPart, Purpose, Trial};
 use throng_spec::registry::Unsupported;
 use throng_stats::{Interval, differences, median};
 
@@ -64,6 +66,11 @@ pub struct Why {
     pub events: Vec<Difference>,
     /// How long threads slept in each call, and waited for a CPU, in microseconds per request.
     pub waits: Vec<Difference>,
+    /// The mean number of threads of the reference and of the server, by what they do.
+    pub threads: [BTreeMap<String, f64>; 2],
+    /// What holds the memory of their clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// What could not be seen, and why.
     pub missing: BTreeMap<Watched, Unsupported>,
 }
@@ -127,6 +134,8 @@ pub enum Of {
     Asleep(String),
     /// Time ready to run, without a CPU.
     WaitingForCpu,
+    /// Memory of a client.
+    Memory(MemoryPart),
 }
 
 /// Values per request of a turn.
@@ -140,14 +149,21 @@ impl Why {
     }
 
     fn of(trials: &[Trial], pair: &Pair) -> Option<Self> {
-        let profile = |server: &str| {
+        let watched_trial = |server: &str| {
             let mut found = trials.iter().filter(|trial| {
                 let is_it = trial.server == server && trial.clients == pair.clients;
                 is_it && trial.purpose == Purpose::Timed
             });
-            found.find_map(|trial| trial.profile.as_ref())
+            found.find(|trial| trial.profile.is_some())
         };
-        let both = [profile(&pair.reference)?, profile(&pair.server)?];
+        let trials_of_both = [
+            watched_trial(&pair.reference)?,
+            watched_trial(&pair.server)?,
+        ];
+        let both = [
+            trials_of_both[0].profile.as_ref()?,
+            trials_of_both[1].profile.as_ref()?,
+        ];
         let by = pair.by("server_cpu_us_per_request");
         let watched = both.map(median_cpu);
         let timed = by.and_then(|by| Some([by.reference?, by.value?]));
@@ -201,6 +217,8 @@ impl Why {
             calls: large_enough(calls, LEAST_CALLS, LEAST_CALLS),
             events: large_enough(events, LEAST_CALLS, LEAST_CALLS),
             waits: large_enough(waits, 0.0, LEAST_WAIT * time_of_request(&both)),
+            threads: both.map(threads),
+            memory: Memory::of(trials_of_both),
             missing: missing(&both),
             watching: watching(watched, timed),
             cpu,
@@ -235,6 +253,32 @@ fn time_of_request(both: &[&Profile; 2]) -> f64 {
         sums.0 / sums.1
     };
     both.iter().map(mean).fold(f64::INFINITY, f64::min)
+}
+
+/// The mean number of threads of a server in its turns, by what they do.
+fn threads(profile: &Profile) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    let mut took_ns = 0.0;
+    for turn in profile.turns.iter().filter(|turn| !turn.asleep.is_empty()) {
+        took_ns += turn.took_ns as f64;
+        let waited_ns = turn.events.and_then(|events| events.waited_for_cpu_ns);
+        let times = [
+            ("running", turn.server_cpu_ns),
+            ("waiting for a CPU", waited_ns),
+        ];
+        let known = times
+            .into_iter()
+            .filter_map(|(state, time)| Some((state, time? as f64)));
+        let asleep = turn.asleep.iter();
+        let slept = asleep.map(|(call, threads)| (call.as_str(), threads * turn.took_ns as f64));
+        for (state, time_ns) in known.chain(slept) {
+            *sums.entry(state.to_owned()).or_default() += time_ns;
+        }
+    }
+    for time in sums.values_mut() {
+        *time /= took_ns;
+    }
+    sums
 }
 
 /// What watching costs, if both are known.
@@ -315,7 +359,7 @@ impl Difference {
 fn large_enough(all: Vec<Difference>, least: f64, matters: f64) -> Vec<Difference> {
     let mut kept: Vec<Difference> = all
         .into_iter()
-        .filter(|one| one.reference.max(one.server) >= least)
+        .filter(|one| one.reference.abs().max(one.server.abs()) >= least)
         .map(|one| Difference {
             is_shown: one.is_shown && one.difference.value.abs() >= matters,
             ..one

@@ -1,7 +1,8 @@
 //! Why two servers differ, in two sentences.
 
 use super::{Difference, Of, Why};
-use throng_record::format::{cut, hundredths, list, time};
+use throng_record::MemoryPart;
+use throng_record::format::{bytes, cut, hundredths, list, time};
 use throng_record::profile::{Function, Part};
 
 /// Most parts that a sentence names.
@@ -50,6 +51,14 @@ pub(super) fn name(of: &Of) -> String {
         Of::InvoluntarySwitches => "involuntary context switches".to_owned(),
         Of::Kernel(Part::PageFault) | Of::PageFaults => "page faults".to_owned(),
         Of::WaitingForCpu => "waiting for a CPU".to_owned(),
+        Of::Memory(part) => match part {
+            MemoryPart::Heap => "the heap".to_owned(),
+            MemoryPart::Stacks => "stacks".to_owned(),
+            MemoryPart::Files => "files and shared memory".to_owned(),
+            MemoryPart::KernelStacks => "kernel stacks".to_owned(),
+            MemoryPart::PageTables => "page tables".to_owned(),
+            MemoryPart::Slab(cache) => cache.clone(),
+        },
     }
 }
 
@@ -67,7 +76,7 @@ fn brief(name: &str) -> String {
 
 /// What explains the CPU time, and what explains the rest.
 pub(super) fn sentences(why: &Why) -> Vec<String> {
-    let all = [cpu(why), waits(why)];
+    let all = [cpu(why), waits(why), memory(why)];
     all.into_iter().flatten().collect()
 }
 
@@ -111,6 +120,41 @@ fn cpu(why: &Why) -> Option<String> {
     Some(text + ".")
 }
 
+/// What the memory of a client differs by, if parts of it do.
+fn memory(why: &Why) -> Option<String> {
+    let memory = why.memory.as_ref()?;
+    let difference = memory.difference();
+    let shown = memory.parts.iter().filter(|part| part.is_shown);
+    let along = shown.filter(|part| (part.difference.value > 0.0) == (difference > 0.0));
+    let named: Vec<String> = along
+        .take(MOST_NAMED)
+        .map(|part| {
+            let size = bytes(part.difference.value.abs());
+            let objects = match &part.of {
+                Of::Memory(MemoryPart::Slab(_)) => " objects of the kernel",
+                _ => "",
+            };
+            format!("{size} {} for {}{objects}", word(difference), part.name)
+        })
+        .collect();
+    if named.is_empty() {
+        return None;
+    }
+    let size = bytes(difference.abs());
+    Some(format!(
+        "A client of {} takes {size} {} memory than one of {}: {}.",
+        why.server,
+        word(difference),
+        why.reference,
+        list(&named)
+    ))
+}
+
+/// The direction of a difference.
+fn word(difference: f64) -> &'static str {
+    if difference > 0.0 { "more" } else { "less" }
+}
+
 /// A difference without its direction, and the direction.
 struct Sized {
     size: String,
@@ -120,7 +164,7 @@ struct Sized {
 fn sized(difference: f64) -> Sized {
     Sized {
         size: time(difference.abs()),
-        word: if difference > 0.0 { "more" } else { "less" },
+        word: word(difference),
     }
 }
 

@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::BUSY_AT_REST;
 use crate::probes::control_group::Group;
-use crate::probes::{Tree, cpu};
+use crate::probes::{Tree, cpu, switches};
 
 /// How long a server must use little CPU time before it counts as at rest, and the longest wait for this.
 const REST: Duration = Duration::from_micros(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// The waits of more threads are not read, since that takes long.
+const MOST_THREADS: usize = 64;
 
 /// Reads the CPU time of a server.
 pub(super) struct ServerCpu {
@@ -38,6 +41,11 @@ impl ServerCpu {
             Some(group) => group.cpu_time(),
             None => cpu::total(&self.tree),
         }
+    }
+
+    /// How long its threads waited for a CPU until now; `None` if there are many, or the kernel does not count that.
+    pub(super) fn waited(&self) -> Option<u64> {
+        switches::waited_of_few(&self.tree, MOST_THREADS)
     }
 
     /// Waits until the server is at rest, then returns the CPU time used until now, and the part of it used after the

@@ -1,0 +1,132 @@
+//! What holds the memory of each client of two servers.
+//!
+//! Each server is read once before its first client, and once with all of them, so there are no rounds. The kernel
+//! frees memory with a delay: a reading counts as stable within [`ERROR_OF_READING`], which bounds the error of the
+//! difference of two readings of two servers.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{Difference, LEAST_DIFFERENCE, LEAST_SHARE, Of, Span, large_enough, words};
+use throng_record::metrics::named;
+use throng_record::{MemoryPart, Trial};
+
+/// The error of a reading, in bytes.
+const ERROR_OF_READING: f64 = 65_536.0;
+/// Readings of a difference: of both servers, before and after their clients connected.
+const READINGS: f64 = 4.0;
+
+/// What holds the memory of each client, of the reference and the server: the server's processes, and the kernel for
+/// both ends.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Memory {
+    /// Bytes per client of the reference.
+    pub reference: f64,
+    /// Bytes per client of the server.
+    pub server: f64,
+    /// Their parts in bytes per client, the largest difference first.
+    pub parts: Vec<Difference>,
+    /// The difference of all smaller parts, in bytes per client.
+    pub other_parts: f64,
+    /// The difference that no part has: what the kernel does not name to this user.
+    pub unexplained: f64,
+}
+
+impl Memory {
+    /// Of one trial of each server; `None` if the memory of either is unknown.
+    pub(super) fn of(both: [&Trial; 2]) -> Option<Self> {
+        let metric = named("memory_bytes_per_client")?;
+        let [reference, server] = both.map(|trial| metric.of(trial));
+        let (reference, server) = (reference?, server?);
+        let clients = f64::from(both[0].clients.max(1));
+        let error = READINGS * ERROR_OF_READING / clients;
+        let parts = both.map(|trial| {
+            let sides = [&trial.server_side, &trial.network];
+            let sides = sides.into_iter().flatten();
+            sides
+                .flat_map(|side| &side.memory_per_client)
+                .collect::<Vec<(&MemoryPart, &f64)>>()
+        });
+        let names: BTreeSet<&MemoryPart> = parts.iter().flatten().map(|(part, _)| *part).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let of = |side: usize, name: &MemoryPart| {
+            let mut found = parts[side].iter().filter(|(part, _)| *part == name);
+            found.next().map_or(0.0, |(_, bytes)| **bytes)
+        };
+        let differences = names.into_iter().map(|part| {
+            let (reference, server) = (of(0, part), of(1, part));
+            let value = server - reference;
+            let of = Of::Memory(part.clone());
+            Difference {
+                name: words::name(&of),
+                of,
+                reference,
+                server,
+                difference: Span {
+                    value,
+                    low: value - error,
+                    high: value + error,
+                },
+                is_shown: value.abs() > error,
+            }
+        });
+        let all: Vec<Difference> = differences.collect();
+        let of_all: f64 = all.iter().map(|part| part.difference.value).sum();
+        let whole = reference.max(server);
+        let least = LEAST_DIFFERENCE * whole;
+        let kept = large_enough(all, LEAST_SHARE * whole, least);
+        let listed: f64 = kept.iter().map(|part| part.difference.value).sum();
+        Some(Self {
+            reference,
+            server,
+            parts: kept,
+            other_parts: of_all - listed,
+            unexplained: server - reference - of_all,
+        })
+    }
+
+    /// How much more the server needs.
+    pub fn difference(&self) -> f64 {
+        self.server - self.reference
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{hold, own, profile, watched};
+    use crate::{Logs, Report};
+
+    #[test]
+    fn parts_of_the_memory_add_up_and_the_largest_are_named() {
+        let turns = || profile(10, &[(own("a"), 300)], &[], &[]);
+        let (run, mut trials) = watched(turns(), turns());
+        for trial in trials.iter_mut().filter(|trial| trial.profile.is_some()) {
+            let has_threads = trial.server == "poll";
+            let (stacks, kernel_stacks) = if has_threads {
+                (8192.0, 16384.0)
+            } else {
+                (0.0, 0.0)
+            };
+            hold(trial, stacks, kernel_stacks);
+        }
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let memory = report.why[0].memory.clone().unwrap();
+        assert!((memory.difference() - 24_576.0).abs() < 1e-6, "{memory:?}");
+        let parts: f64 = memory.parts.iter().map(|part| part.difference.value).sum();
+        let rest = memory.other_parts + memory.unexplained;
+        assert!(
+            (parts + rest - memory.difference()).abs() < 1e-6,
+            "{memory:?}"
+        );
+        let shown = memory.parts.iter().filter(|part| part.is_shown);
+        let names: Vec<&str> = shown.map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["kernel stacks", "stacks"]);
+        let text = report.why[0].sentences.join(" ");
+        let wanted = "A client of poll takes 24.0 KiB more memory than one of epoll: 16.0 KiB more for kernel stacks and \
+            8.00 KiB more for stacks.";
+        assert!(text.ends_with(wanted), "{text}");
+    }
+}
