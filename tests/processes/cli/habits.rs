@@ -259,6 +259,48 @@ fn the_action_fails_when_a_server_got_slower_and_comments_once() {
     assert!(methods[1].starts_with("api --method PATCH repos/owner/server/issues/comments/42"));
 }
 
+/// The answers of the course's cases for a server.
+fn checked(server: &str) -> Vec<bool> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new(root.join("examples/course/check"))
+        .arg(server)
+        .env("THRONG", THRONG)
+        .current_dir(root.join("examples/course"))
+        .output()
+        .unwrap();
+    let shown = text(&output.stdout);
+    let answers: Vec<bool> = shown
+        .lines()
+        .filter(|line| line.starts_with("ok ") || line.starts_with("FAILED "))
+        .map(|line| line.starts_with("ok "))
+        .collect();
+    let all_right = answers.iter().all(|is_right| *is_right);
+    assert_eq!(output.status.success(), all_right, "{shown}");
+    answers
+}
+
+#[test]
+fn the_course_tells_a_server_for_many_clients_from_one_for_a_single_client() {
+    let epoll = format!("{THRONG} serve epoll --listen 127.0.0.1:{{port}}");
+    assert_eq!(checked(&epoll), [true; 5]);
+    let for_one = [true, true, true, false, false];
+    if has("cc") {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("student");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/course/server.c");
+        let mut compiler = Command::new("cc");
+        compiler
+            .args(["-O2", "-Wall", "-Werror", "-o"])
+            .arg(&program)
+            .arg(source);
+        demand_success(&compiler.output().unwrap());
+        assert_eq!(checked(&format!("{} {{port}}", program.display())), for_one);
+    }
+    if has("python3") {
+        assert_eq!(checked("python3 server.py {port}"), for_one);
+    }
+}
+
 #[test]
 fn the_notebook_reads_a_record() {
     if !has("python3") {
