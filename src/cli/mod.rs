@@ -227,10 +227,12 @@ pub fn main() -> ExitCode {
     let grammar = if asks_for_help {
         whole_command()
     } else {
-        command()
+        #[cfg(target_os = "linux")]
+        let typed = short_help::with_typed_alias(command(), std::env::args_os().skip(1));
+        #[cfg(not(target_os = "linux"))]
+        let typed = command();
+        typed
     };
-    #[cfg(target_os = "linux")]
-    let grammar = short_help::with_typed_alias(grammar, std::env::args_os().skip(1));
     let mut matches = grammar
         .try_get_matches()
         .unwrap_or_else(|error| end(&unknown::explained(error, &words(std::env::args_os()))));
@@ -461,6 +463,8 @@ mod tests {
                 .iter()
                 .any(|(name, _)| *name == subcommand.get_name());
             assert_eq!(help.contains("--help` for all options"), is_shortened);
+            let long = subcommand.render_long_help().to_string();
+            assert!(!is_shortened || long.lines().count() <= 150, "{long}");
         }
     }
 

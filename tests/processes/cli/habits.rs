@@ -267,7 +267,7 @@ fn checked(server: &str) -> Vec<bool> {
         .env("THRONG", THRONG)
         .current_dir(root.join("examples/course"))
         .output()
-        .unwrap();
+        .expect("the check starts");
     let shown = text(&output.stdout);
     let answers: Vec<bool> = shown
         .lines()
