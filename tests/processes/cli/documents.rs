@@ -205,7 +205,8 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             if !has(&words, &["--clients", "-c"]) {
                 set(&mut words, &["--clients"], "2");
             }
-            set(&mut words, &["--duration", "-d"], "200ms");
+            // On a busy machine neither side may run for some hundred milliseconds.
+            set(&mut words, &["--duration", "-d"], "1s");
             set(&mut words, &["--warm-up"], "0s");
         }
         _ => {}
