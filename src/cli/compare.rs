@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::load::calibrate::cheapest;
 use super::load_flags::LoadFlags;
-use super::measuring::MeasureFlags;
+use super::measuring::{MeasureFlags, PriceFlag};
 use super::output;
 use super::runner;
 use super::running;
@@ -76,6 +76,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     ceiling: bool,
     #[command(flatten)]
+    price: PriceFlag,
+    #[command(flatten)]
     measuring: MeasureFlags,
     #[command(flatten)]
     care: LifecycleFlags,
@@ -141,7 +143,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         runs: arguments.runs.unwrap_or(TRIALS),
         profiled_runs: arguments.profiled_runs,
         retries: measuring.retries,
-        price_per_cpu_hour: measuring.price,
+        price_per_cpu_hour: arguments.price.price,
         fail_if: arguments.demands.thresholds.fail_if.clone(),
         latency_at_percent: arguments.latency_at.0.clone(),
         server_address: measuring

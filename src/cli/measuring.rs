@@ -56,9 +56,6 @@ pub(super) struct MeasureFlags {
     /// Repeat invalid trials, with --resume.
     #[arg(long, requires = "resume")]
     retry_invalid: bool,
-    /// Price of an hour of one CPU, to show what a million requests cost.
-    #[arg(long, value_name = "PRICE/vcpu-hour", value_parser = values::price)]
-    pub(super) price: Option<f64>,
     /// Open the live page of the run in a browser, and its report at the end.
     #[arg(long)]
     open: bool,
@@ -69,6 +66,14 @@ pub(super) struct MeasureFlags {
     exports: Exports,
     #[command(flatten)]
     pub(super) lab: Lab,
+}
+
+/// The price of what is measured, for commands that measure at given numbers of clients.
+#[derive(Debug, clap::Args)]
+pub(super) struct PriceFlag {
+    /// Price of an hour of one CPU, to show what a million requests cost.
+    #[arg(long, value_name = "PRICE/vcpu-hour", value_parser = values::price)]
+    pub(super) price: Option<f64>,
 }
 
 impl MeasureFlags {

@@ -197,7 +197,8 @@ fn takes_negative_numbers(subcommand: clap::Command) -> clap::Command {
 }
 
 /// Options that may accompany `--resume`.
-const RESUMING: [&str; 7] = [
+const RESUMING: [&str; 8] = [
+    "open",
     "resume",
     "json",
     "allow_rough",
@@ -462,7 +463,7 @@ mod tests {
             let is_shortened = short_help::COMMON
                 .iter()
                 .any(|(name, _)| *name == subcommand.get_name());
-            assert_eq!(help.contains("--help` for all options"), is_shortened);
+            assert_eq!(help.contains("--help` for examples"), is_shortened);
             let long = subcommand.render_long_help().to_string();
             assert!(!is_shortened || long.lines().count() <= 150, "{long}");
         }

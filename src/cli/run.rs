@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::measuring::MeasureFlags;
+use super::measuring::{MeasureFlags, PriceFlag};
 use super::request::check_size;
 use super::study::resolve::{Common, resolve};
 use super::thresholds::Thresholds;
@@ -85,6 +85,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     thresholds: Thresholds,
     #[command(flatten)]
+    price: PriceFlag,
+    #[command(flatten)]
     measuring: MeasureFlags,
     #[command(flatten)]
     traffic: TrafficFlags,
@@ -144,7 +146,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     common.server_address = measuring.lab.server_address(origin, false)?;
     common.client_hosts = origin.hosts().to_vec();
     common.retries = measuring.retries;
-    common.price = measuring.price;
+    common.price = arguments.price.price;
     common.fail_if.clone_from(&arguments.thresholds.fail_if);
     let mut parts = study
         .parts

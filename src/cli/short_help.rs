@@ -110,7 +110,7 @@ pub(super) fn with_whole_help(command: clap::Command) -> clap::Command {
 }
 
 fn more_help(name: &str) -> String {
-    format!("See `throng {name} --help` for all options and examples.")
+    format!("See `throng {name} --help` for examples, and `throng help {name}` for all options.")
 }
 
 /// Shows `compare` as `measure` if the arguments use that alias.

@@ -80,7 +80,7 @@ pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_other};
 pub use resources::Resources;
 pub use server::{Foreign, Running, RunningProcess, ServerInfo, ServerMessage};
-pub use side::{MemoryPart, Side, Spin};
+pub use side::{ERROR_OF_MEMORY, MemoryPart, Side, Spin};
 pub use slices::{HALF_WIDTH, Method, Slice, Why};
 pub use store::{Store, read};
 pub use study::{Expected, LeftOut, Published, PublishedValue, Scaled, Scene, Study, StudyPart};

@@ -44,6 +44,10 @@ impl Side {
     }
 }
 
+/// A reading of the kernel's memory counts as stable when less than this many bytes were freed since the one before: its
+/// error.
+pub const ERROR_OF_MEMORY: f64 = 65_536.0;
+
 /// What holds memory. No byte belongs to two.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,

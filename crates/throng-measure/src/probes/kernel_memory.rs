@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::memory::growth;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::proc_file::ProcFile;
-use throng_record::{MemoryPart, Purpose, metrics};
+use throng_record::{ERROR_OF_MEMORY, MemoryPart, Purpose, metrics};
 use throng_spec::registry::{Info, Unsupported};
 
 /// The kind of probe `kernel-memory`.
@@ -33,8 +33,7 @@ pub(super) const KERNEL_MEMORY: ProbeKind = ProbeKind {
 const RETAINED: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
 
 /// The kernel frees the memory of earlier connections and processes with a delay. The first value is read once less
-/// than `STABLE_BYTES` was freed within `INTERVAL`, or after `LONGEST_WAIT`.
-const STABLE_BYTES: f64 = 65_536.0;
+/// than [`ERROR_OF_MEMORY`] was freed within `INTERVAL`, or after `LONGEST_WAIT`.
 const INTERVAL: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
@@ -57,7 +56,7 @@ fn read_when_stable(mut read: impl FnMut() -> Option<f64>) -> Option<f64> {
     loop {
         sleep(INTERVAL);
         let now = read()?;
-        if last - now < STABLE_BYTES || Instant::now() >= deadline {
+        if last - now < ERROR_OF_MEMORY || Instant::now() >= deadline {
             return Some(now);
         }
         last = now;
@@ -129,8 +128,8 @@ impl Probe for KernelMemoryProbe {
             let text = file.read()?;
             let now = retained(text);
             if presence.present > 0 {
-                let parts = parts(text, &slabinfo());
-                self.per_client = Some(growth(&self.parts_before, &parts, presence.present));
+                let after = parts(text, &slabinfo());
+                self.per_client = Some(growth(&self.parts_before, &after, presence.present));
             }
             self.after = now.map(|bytes| (bytes, presence.present));
             if now <= self.before {

@@ -34,7 +34,7 @@ fn svg(document: &Document, grade: Option<Level>, to: &mut dyn Write) -> anyhow:
 
 /// Facts about the run at the foot, and their most characters.
 const BADGES: usize = 3;
-const LONGEST_FOOT: usize = 85;
+const LONGEST_FOOT: usize = 95;
 
 /// The first sentence and the first picture of a document.
 fn card(document: &Document, grade: Option<Level>) -> Card<'_> {
@@ -44,12 +44,11 @@ fn card(document: &Document, grade: Option<Level>) -> Card<'_> {
         _ => None,
     });
     let mut figures = all().filter_map(figure);
-    let grade = grade.map(|grade| format!("grade {}", grade.text()));
+    let graded = grade.map(|level| format!("grade {}", level.text()));
     // The dialogue or the trials, the machine, the date.
     let count = document.badges.len();
     let badges = document.badges.iter().skip(count.saturating_sub(BADGES));
-    let badges = badges.map(Text::words);
-    let foot: Vec<String> = grade.into_iter().chain(badges).collect();
+    let foot: Vec<String> = graded.into_iter().chain(badges.map(Text::words)).collect();
     Card {
         answer: answers.next().unwrap_or_else(|| document.question.clone()),
         figure: figures.next(),
@@ -90,11 +89,11 @@ mod tests {
         let (run, trials) = fixture::record();
         let report = Report::of(&run, &trials, &Logs::default()).unwrap();
         let document = of_run(&report);
-        let card = card(&document, Some(report.grade.level));
-        assert!(card.figure.is_some());
-        let text = card.svg();
-        assert_eq!(card.answer, report.answer.first);
-        let first = card.answer.split_whitespace().next().unwrap();
+        let made = card(&document, Some(report.grade.level));
+        assert!(made.figure.is_some());
+        let text = made.svg();
+        assert_eq!(made.answer, report.answer.first);
+        let first = made.answer.split_whitespace().next().unwrap();
         assert!(text.contains(first) && text.contains("grade "), "{text}");
     }
 }

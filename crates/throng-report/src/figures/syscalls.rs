@@ -97,16 +97,16 @@ fn stacked(
     caption: String,
     bars: &[Bar<'_>],
 ) -> Option<Figure> {
-    let parts = parts(bars);
+    let names = parts(bars);
     let series = bars
         .iter()
-        .filter_map(|bar| source.series(bar.server, points(bar, &parts)));
+        .filter_map(|bar| source.series(bar.server, points(bar, &names)));
     let axes = (Axis::linear("server", None), values);
     let mut figure = Figure {
-        caption: caption + &colours(&parts),
+        caption: caption + &colours(&names),
         ..Figure::new(info.name, title, Kind::Stacked, axes, series.collect())?
     };
-    figure.parts = parts;
+    figure.parts = names;
     if figure.cut().is_some() {
         figure.caption += " The longest bars are cut.";
     }

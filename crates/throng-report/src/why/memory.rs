@@ -1,7 +1,7 @@
 //! What holds the memory of each client of two servers.
 //!
 //! Each server is read once before its first client, and once with all of them, so there are no rounds. The kernel
-//! frees memory with a delay: a reading counts as stable within [`ERROR_OF_READING`], which bounds the error of the
+//! frees memory with a delay: a reading counts as stable within [`ERROR_OF_MEMORY`], which bounds the error of the
 //! difference of two readings of two servers.
 
 use std::collections::BTreeSet;
@@ -10,10 +10,8 @@ use serde::Serialize;
 
 use super::{Difference, LEAST_DIFFERENCE, LEAST_SHARE, Of, Span, large_enough, words};
 use throng_record::metrics::named;
-use throng_record::{MemoryPart, Trial};
+use throng_record::{ERROR_OF_MEMORY, MemoryPart, Trial};
 
-/// The error of a reading, in bytes.
-const ERROR_OF_READING: f64 = 65_536.0;
 /// Readings of a difference: of both servers, before and after their clients connected.
 const READINGS: f64 = 4.0;
 
@@ -40,7 +38,7 @@ impl Memory {
         let [reference, server] = both.map(|trial| metric.of(trial));
         let (reference, server) = (reference?, server?);
         let clients = f64::from(both[0].clients.max(1));
-        let error = READINGS * ERROR_OF_READING / clients;
+        let error = READINGS * ERROR_OF_MEMORY / clients;
         let parts = both.map(|trial| {
             let sides = [&trial.server_side, &trial.network];
             let sides = sides.into_iter().flatten();
