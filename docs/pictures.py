@@ -33,8 +33,8 @@ COMMAND = ["throng", "compare", "select --fd-setsize 20000", "poll", "epoll", "-
 REFERENCE = "results/2026-11-22-vm/models"
 COLUMNS, ROWS = 100, 32
 
-# The film: seconds in all, at the end, and between two pictures at least.
-LONGEST, STILL, APART = 26.0, 10.0, 0.35
+# The film: seconds in all, at the end, and between two pictures at least. The answer is there after 3 seconds.
+LONGEST, STILL, APART = 13.0, 10.0, 0.15
 
 # A cell of the picture, and colours of a terminal.
 WIDE, TALL, SIZE, MARGIN = 9.0, 19.0, 15, 16
@@ -138,13 +138,13 @@ def recorded(program, directory):
     words = [str(program), *COMMAND[1:]]
     terminal, films = Terminal(), []
     line = "$ " + shlex.join(COMMAND)
-    for length in (2, *range(8, len(line), 6), len(line)):
+    for length in (2, *range(len(line) // 6, len(line), len(line) // 6), len(line)):
         for row in range((length - 1) // COLUMNS + 1):
             part = line[:length][row * COLUMNS:(row + 1) * COLUMNS]
             terminal.rows[row] = [(c, ("", True, False)) for c in part]
-        films.append((len(films) * 0.09, terminal.seen()))
+        films.append((len(films) * 0.08, terminal.seen()))
     terminal.row, terminal.column = (len(line) - 1) // COLUMNS + 1, 0
-    typed = films[-1][0] + 0.5
+    typed = films[-1][0] + 0.2
     began = time.monotonic()
     process, master = pty.fork()
     if process == 0:

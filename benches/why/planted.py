@@ -46,7 +46,7 @@ def main():
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as built:
         if given.node:
-            program = f"node --perf-basic-prof {HERE / 'planted.js'} {{port}}"
+            program = f"node --perf-basic-prof --no-turbo-inlining {HERE / 'planted.js'} {{port}}"
         else:
             subprocess.run(["cc", "-O2", "-g", "-pthread", "-o", f"{built}/planted", HERE / "planted.c"], check=True)
             program = f"{built}/planted {{port}}"
@@ -61,7 +61,8 @@ def main():
                 said = sentences(given.throng, [f"{program} {base}", f"{program} {planted}"], 1)
                 text = " ".join(said)
                 if kind == "same":
-                    is_right = "No part of the CPU time" in text and len(said) == 1
+                    # One difference of the whole in 20 is there by chance, but no cause.
+                    is_right = ("No part of the CPU time" in text or "no single part" in text) and len(said) == 1
                 else:
                     is_right = any(name in text for name in EXPECTED[kind])
                 right += is_right

@@ -201,6 +201,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let targets = plan.routes.targets().filter(|_| !arguments.controlled);
     let queues: Vec<QueueWatch> = targets.filter_map(QueueWatch::begin).collect();
+    let mut server_use = None;
     let result = if arguments.controlled {
         let waits_at_start = assignment.load.has_jobs() || assignment.in_slices;
         let figures_every = assignment.figures_every;
@@ -209,7 +210,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             &mut ControlledProgress::new(stop, waits_at_start, figures_every),
         )?
     } else {
-        load::run(&plan, &mut TerminalProgress::new(stop, &plan))?
+        let mut progress = TerminalProgress::new(stop, &plan);
+        let result = load::run(&plan, &mut progress)?;
+        server_use = progress.server_use(result.stats.verified);
+        result
     };
     if let Some((path, mut csv)) = csv {
         result
@@ -228,7 +232,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else {
         load.ceiling = ceiling.and_then(|ceiling| calibrate::reached(ceiling, &load));
         let found = all_findings(&load, cpus(&plan) as u32, queues);
-        let described = describe(&plan, &load, &found);
+        let described = describe(&plan, &load, server_use.as_ref(), &found);
         match (arguments.exports.fill_stdout(), arguments.json) {
             (true, _) => {}
             (false, true) => output::json(&load)?,

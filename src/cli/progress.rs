@@ -9,7 +9,7 @@ use super::live_file::{EVERY, LiveFile};
 use super::{has_viewer, output};
 use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, TrialStart};
 use crate::record::metrics::Quantity;
-use crate::record::{Load, Trial, format};
+use crate::record::{Load, Purpose, Trial, format};
 
 /// The outcome of a trial with short-lived clients.
 fn jobs(load: &Load) -> String {
@@ -161,25 +161,33 @@ fn outcome(trial: &Trial) -> String {
     let outcome = match (&trial.failure, &trial.load) {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
         (None, Some(load)) if load.completion.is_some() => jobs(load),
-        (None, Some(load)) => format!(
-            "{} requests/s{}, {} of {} clients served",
-            format::or_absent(load.window.replies_per_s, format::number),
-            times(load),
-            format::whole(load.served.into()),
-            format::whole(load.clients.into())
-        ),
+        (None, Some(load)) => {
+            let rate = format::or_absent(load.window.replies_per_s, format::number);
+            let [served, all] = [load.served, load.clients].map(|count| format::whole(count.into()));
+            let served = if load.served < load.clients {
+                format!(", {served} of {all} clients served")
+            } else {
+                String::new()
+            };
+            format!("{rate} requests/s{}{served}", times(load))
+        }
         (None, None) => "no results".to_owned(),
     };
     let special = match trial.purpose.words(trial.percent()) {
-        words if words.is_empty() => words,
+        words if words.is_empty() || trial.purpose == Purpose::Search => String::new(),
         words => format!(" ({words})"),
     };
     let (server, clients) = (&trial.server, format::counted(trial.clients, "client"));
     let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
-        let why = attempt.reasons.first();
-        match why {
-            Some(why) => format!("; {} failed: {why}", attempt.value),
-            None => format!("; {} passed", attempt.value),
+        // The number of clients is there already; a rate is not.
+        let value = if attempt.value == u64::from(trial.clients) {
+            String::new()
+        } else {
+            format!("{} ", format::whole(attempt.value as f64))
+        };
+        match attempt.reasons.first() {
+            Some(why) => format!("; {value}failed: {why}"),
+            None => format!("; {value}passed"),
         }
     });
     let invalid = trial.invalid();

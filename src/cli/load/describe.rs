@@ -3,34 +3,43 @@
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
+use hdrhistogram::Histogram;
+
 use super::targets;
+use super::watch::ServerUse;
 use crate::load::Plan;
 use crate::record::format;
 use crate::record::{
     Ceiling, Completion, Finding, Latency, Load, OpenLoop, SessionStep, Sessions, TlsFigures,
     WarmUp, measurable,
 };
-use crate::report::document::{Block, Cell, Column, Role, Row, Table};
+use crate::report::document::{Block, Cell, Column, Role, Row, Table, Text, Tone};
 
 /// The whole result.
-pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Block> {
+pub(super) fn describe(
+    plan: &Plan,
+    load: &Load,
+    server: Option<&ServerUse>,
+    findings: &[Finding],
+) -> Vec<Block> {
     let cpus = super::cpus(plan);
     let threads = match load.threads {
         1 => "1 thread".to_owned(),
         threads => format!("{threads} threads"),
     };
     let title = format!(
-        "{} clients on {}, {}{}, {threads}, {}",
-        load.clients,
+        "{} on {}, {}{}, {threads}, {}",
+        format::counted(load.clients, "client"),
         targets(plan),
         plan.dialogue.describe(&plan.settings),
         if plan.tls.is_some() { " over TLS" } else { "" },
         load.engine
     );
-    let facts = lines(load, cpus)
+    let facts = lines(load, server, cpus)
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()));
     let mut blocks = vec![Block::Heading(title.into()), Block::Facts(facts.collect())];
+    blocks.extend(distribution(load).map(Block::Table));
     blocks.extend(
         load.sessions
             .as_deref()
@@ -39,6 +48,59 @@ pub(super) fn describe(plan: &Plan, load: &Load, findings: &[Finding]) -> Vec<Bl
     blocks.extend(findings.iter().map(Block::of_finding));
     blocks.push(Block::paragraph(Role::Lead, answer(load)));
     blocks
+}
+
+/// Edges of a distribution within a power of ten, from fine to coarse.
+const EDGES: [&[f64]; 3] = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &[1.0]];
+/// Maximum number of rows of a distribution, if edges can be so coarse.
+const MOST_ROWS: usize = 12;
+
+/// How many replies took how long: response times in an open loop, otherwise service times.
+fn distribution(load: &Load) -> Option<Table> {
+    let (title, latency) = match &load.open_loop {
+        Some(open) => ("Response time up to", open.response_time.as_ref()?),
+        None => ("Service time up to", load.service_time.as_ref()?),
+    };
+    let times = latency.times().ok()?;
+    let bins = EDGES.map(|edges| bins(&times, edges));
+    let fits = bins.iter().find(|bins| bins.len() <= MOST_ROWS);
+    let bins = fits.unwrap_or(&bins[2]);
+    let most = bins.iter().map(|bin| bin.1).max().filter(|most| *most > 0)? as f64;
+    let row = |&(until_us, count): &(f64, u64)| {
+        let share = format::valued(count as f64 / latency.count as f64 * 100.0, Some("%"));
+        let cells = [
+            Cell::plain(format::whole(count as f64)),
+            Cell {
+                text: share,
+                bar: Some(count as f64 / most),
+                ..Cell::default()
+            },
+        ];
+        Row::of(format::time(until_us), cells.to_vec())
+    };
+    let columns = [title, "Replies", "Share"].map(Column::number);
+    let rows = bins.iter().map(row).collect();
+    Some(Table::of("Distribution of times", columns.to_vec(), rows))
+}
+
+/// The number of times up to each edge in microseconds, and above the one before.
+fn bins(times: &Histogram<u64>, edges: &[f64]) -> Vec<(f64, u64)> {
+    let mut bins: Vec<(f64, u64)> = Vec::new();
+    let edges = (0..).flat_map(|power| edges.iter().map(move |edge| edge * 10_f64.powi(power)));
+    let mut edges = edges.peekable();
+    for step in times.iter_recorded() {
+        let time = step.value_iterated_to() as f64 / 1e3;
+        if bins.is_empty() {
+            while edges.next_if(|edge| *edge < time).is_some() {}
+        }
+        while bins.last().is_none_or(|(edge, _)| *edge < time) {
+            bins.extend(edges.next().map(|edge| (edge, 0)));
+        }
+        if let Some((_, count)) = bins.last_mut() {
+            *count += step.count_since_last_iteration();
+        }
+    }
+    bins
 }
 
 /// A row for each step of a session.
@@ -82,7 +144,7 @@ fn sessions(sessions: &Sessions) -> String {
 }
 
 /// The result in one line: "82,500 requests/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
-fn answer(load: &Load) -> String {
+fn answer(load: &Load) -> Text {
     let done = match load.window.replies_per_s {
         Some(rate) => format!("{} requests/s", format::number(rate)),
         None => format!("{} replies", format::whole(load.window.replies as f64)),
@@ -103,11 +165,11 @@ fn answer(load: &Load) -> String {
         let p99 = format::or_absent(latency.p99_us, format::time);
         let _ = write!(text, ", p50 {}, p99 {p99}", format::time(latency.p50_us));
     }
-    let errors: u64 = load.errors.values().sum();
-    let mut errors = match errors {
+    let count: u64 = load.errors.values().sum();
+    let mut errors = match count {
         0 => "no errors".to_owned(),
         1 => "1 error".to_owned(),
-        errors => format!("{} errors", format::whole(errors as f64)),
+        count => format!("{} errors", format::whole(count as f64)),
     };
     if load.left > 0 {
         let [left, asked] = [load.left, load.asked()].map(|count| format::whole(count as f64));
@@ -117,13 +179,19 @@ fn answer(load: &Load) -> String {
         Some(_) => "replies failed their step",
         None => "with an unexpected status",
     };
-    match load.unexpected() {
-        0 => format!("{text}, {errors}"),
-        wrong => format!("{text}, {errors}, {} {what}", format::whole(wrong as f64)),
+    let wrong = load.unexpected();
+    if wrong > 0 {
+        let _ = write!(errors, ", {} {what}", format::whole(wrong as f64));
     }
+    let tone = if count + load.left + wrong == 0 {
+        Tone::Good
+    } else {
+        Tone::Bad
+    };
+    Text::from(format!("{text}, ")).toned(errors, tone)
 }
 
-fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
+fn lines(load: &Load, server: Option<&ServerUse>, cpus: usize) -> Vec<(&'static str, String)> {
     let mut lines = vec![("clients", clients(load))];
     let flow = load.sessions.as_deref();
     lines.extend(flow.map(|flow| ("sessions", sessions(flow))));
@@ -171,7 +239,8 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         }
     }
     if let Some(fairness) = &load.fairness {
-        let mut spread = format!("{} to {} replies per client, ", fairness.min, fairness.max);
+        let [min, max] = [fairness.min, fairness.max].map(|count| format::whole(count as f64));
+        let mut spread = format!("{min} to {max} replies per client, ");
         spread += &if fairness.has_enough() {
             format!(
                 "Jain's index {:.4}, {} starved",
@@ -189,6 +258,13 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
             format!("its {cpus} CPUs")
         };
         lines.push(("client", format!("{:.0} % of {of} used", share * 100.0)));
+    }
+    if let Some(server) = server {
+        let mut used = format!("{:.0} % of a CPU used", server.cpus * 100.0);
+        if let Some(time) = server.us_per_request {
+            let _ = write!(used, ", {} per request", format::time(time));
+        }
+        lines.push(("server", used));
     }
     if let Some(ceiling) = &load.ceiling {
         lines.push(("ceiling", ceiling_line(ceiling)));
@@ -241,12 +317,12 @@ fn warm_up(warm_up: WarmUp) -> String {
 }
 
 fn clients(load: &Load) -> String {
-    let mut text = format!(
-        "{} connected, {} served, {} never served",
-        load.connected, load.served, load.never_served
-    );
+    let [connected, served, never] = [load.connected, load.served, load.never_served]
+        .map(|count| format::whole(count.into()));
+    let mut text = format!("{connected} connected, {served} served, {never} never served");
     if load.connections > u64::from(load.connected) {
-        let (all, again) = (load.connections, load.reconnects);
+        let [all, again] =
+            [load.connections, load.reconnects].map(|count| format::whole(count as f64));
         let _ = write!(text, ", over {all} connections ({again} reconnects)");
     }
     text
@@ -335,14 +411,18 @@ fn errors(load: &Load) -> String {
 }
 
 fn replies(load: &Load) -> String {
+    let window = &load.window;
+    let [correct, all, counted] =
+        [load.verified, load.requests, window.replies].map(|count| format::whole(count as f64));
     format!(
-        "{} correct of {} requests; {} in {:.2} s measured",
-        load.verified, load.requests, load.window.replies, load.window.duration_s
+        "{correct} correct of {all} requests; {counted} in {:.2} s measured",
+        window.duration_s
     )
 }
 
 fn due(open: &OpenLoop) -> String {
-    let mut text = format!("{} requests", open.due);
+    let whole = |count: u64| format::whole(count as f64);
+    let mut text = format!("{} requests", whole(open.due));
     for (count, what) in [
         (open.waited, "waited for a free client"),
         (open.never_sent, "were never sent"),
@@ -350,7 +430,7 @@ fn due(open: &OpenLoop) -> String {
         (open.lost, "lost their connection"),
     ] {
         if count > 0 {
-            let _ = write!(text, ", {count} {what}");
+            let _ = write!(text, ", {} {what}", whole(count));
         }
     }
     text
@@ -408,6 +488,8 @@ pub(super) fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
 
 /// Counts by kind, like "3 refused, 1 reset".
 fn list_by_kind(counts: &BTreeMap<String, impl Display>) -> String {
-    let kinds = counts.iter().map(|(kind, n)| format!("{n} {kind}"));
+    let kinds = counts
+        .iter()
+        .map(|(kind, count)| format!("{} {kind}", format::grouped(&count.to_string())));
     kinds.collect::<Vec<_>>().join(", ")
 }

@@ -10,9 +10,10 @@ use super::super::{has_viewer, output};
 use super::targets;
 use crate::load::phase::Progress;
 use crate::load::{Plan, SliceStats, Until, Watcher};
+use crate::measure::servers::running::ServersCpu;
 use crate::measure::{LiveSnapshot, Rate};
 use crate::record::load_event::NextSlice;
-use crate::record::{LoadEvent, LoadSnapshot, Phase, format};
+use crate::record::{LoadEvent, LoadSnapshot, Phase, format, measurable};
 use crate::sys::signal::Stop;
 
 /// Shows the progress to people: a live view on a terminal.
@@ -21,6 +22,24 @@ pub(super) struct TerminalProgress {
     live: Option<Live>,
     rate: Rate,
     times: TimesSoFar,
+    /// The servers' processes, if they run on this machine.
+    servers: Option<ServersCpu>,
+    /// At the start and at the end of the window.
+    readings: Vec<Reading>,
+}
+
+/// The servers' CPU time and the replies until a moment.
+struct Reading {
+    at: Instant,
+    used: Duration,
+    replies: u64,
+}
+
+/// What the servers used in the window.
+pub(super) struct ServerUse {
+    /// CPU seconds per second.
+    pub(super) cpus: f64,
+    pub(super) us_per_request: Option<f64>,
 }
 
 impl TerminalProgress {
@@ -41,12 +60,42 @@ impl TerminalProgress {
             live,
             rate: Rate::default(),
             times: TimesSoFar::default(),
+            servers: ServersCpu::of(plan.routes.targets()),
+            readings: Vec::new(),
+        }
+    }
+
+    /// What the servers used from the start of the window to its end; `None` if either is unknown. A load without a
+    /// last phase has ended just now, after this number of replies.
+    pub(super) fn server_use(&mut self, replies: u64) -> Option<ServerUse> {
+        if self.readings.len() == 1 {
+            self.read(replies);
+        }
+        let [from, until] = self.readings.as_slice() else {
+            return None;
+        };
+        let used = until.used.saturating_sub(from.used).as_secs_f64();
+        let took = measurable((until.at - from.at).as_secs_f64())?;
+        let replies = until.replies.saturating_sub(from.replies);
+        Some(ServerUse {
+            cpus: used / took,
+            us_per_request: (replies > 0).then(|| used * 1e6 / replies as f64),
+        })
+    }
+
+    fn read(&mut self, replies: u64) {
+        if let Some(used) = self.servers.as_mut().and_then(ServersCpu::used) {
+            let at = Instant::now();
+            self.readings.push(Reading { at, used, replies });
         }
     }
 }
 
 impl Watcher for TerminalProgress {
-    fn enter(&mut self, _: Phase, _: &Progress) -> anyhow::Result<()> {
+    fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
+        if matches!(phase, Phase::Measure | Phase::Drain) {
+            self.read(progress.verified);
+        }
         Ok(())
     }
 

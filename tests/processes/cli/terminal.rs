@@ -211,7 +211,7 @@ fn a_terminal_shows_a_running_trial_and_keeps_its_result() {
     terminal.shows(&["trial 2 of 2"]);
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let shown = terminal.shown();
-    assert_eq!(shown.matches("3 of 3 clients served").count(), 2, "{shown}");
+    assert_eq!(shown.matches("epoll with 3 clients: ").count(), 2, "{shown}");
     assert_eq!(shown.matches("requests/s, p50 ").count(), 2, "{shown}");
     assert!(shown.contains("Report:"), "{shown}");
     assert!(has_styles(&terminal.finished));
@@ -280,7 +280,7 @@ fn plain_lines_without_a_capable_terminal() {
     let finished = throng(&arguments);
     assert_eq!(finished.code, 0, "{finished:?}");
     assert!(
-        finished.err.contains("3 of 3 clients served"),
+        finished.err.contains("epoll with 3 clients: "),
         "{finished:?}"
     );
     assert!(
@@ -292,7 +292,7 @@ fn plain_lines_without_a_capable_terminal() {
     arguments.extend(["--runs", "1"]);
     let mut terminal = OnTerminal::start(&arguments, &[("TERM", "dumb")]);
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
-    assert!(terminal.shown().contains("3 of 3 clients served"));
+    assert!(terminal.shown().contains("epoll with 3 clients: "));
     assert!(
         !terminal.finished.contains("\x1b["),
         "{:?}",

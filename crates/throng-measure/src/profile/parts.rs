@@ -157,12 +157,9 @@ fn function(stack: &[&Named]) -> Function {
     let Some(innermost) = stack.first() else {
         return Function::default();
     };
-    let has_compiled = stack.iter().any(|named| named.origin == Origin::Compiled);
-    let of_program = if has_compiled {
-        Origin::Compiled
-    } else {
-        Origin::Program
-    };
+    let mut compiled = [Origin::Compiled, Origin::Runtime].into_iter();
+    let found = compiled.find(|origin| stack.iter().any(|named| named.origin == *origin));
+    let of_program = found.unwrap_or(Origin::Program);
     let caller = stack.iter().find(|named| named.origin == of_program);
     let is_own = innermost.origin == of_program;
     Function {
@@ -288,6 +285,16 @@ mod tests {
         assert_eq!(
             function(&[&own, &compiled, &main]).caller.as_deref(),
             Some("spin (app.js:3)")
+        );
+        let runtime = named("copy (node:buffer)", Origin::Runtime);
+        let caller = |stack: &[&Named]| function(stack).caller;
+        assert_eq!(
+            caller(&[&runtime, &compiled]).as_deref(),
+            Some("spin (app.js:3)")
+        );
+        assert_eq!(
+            caller(&[&copy, &runtime, &main]).as_deref(),
+            Some("copy (node:buffer)")
         );
         assert_eq!(function(&[]), Function::default());
     }

@@ -2,12 +2,14 @@
 //! `/tmp/perf-PID.map` (Node.js, the JVM and Python do on request).
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::path::Path;
 
 use blazesym::Addr;
 use blazesym::symbolize::source::{Kernel, Process, Source};
 use blazesym::symbolize::{Input, Reason, Sym, Symbolized, Symbolizer};
+
+/// What is in the paths of a runtime's own functions and of packages: of Node.js and Python.
+const PACKAGES: [&str; 4] = [" node:", "/node_modules/", ":<frozen ", "/lib/python"];
 
 /// A named function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub(super) enum Origin {
     Library,
     /// Compiled while the program runs.
     Compiled,
+    /// The same, of the runtime itself or of one of its packages.
+    Runtime,
     /// The kernel.
     Kernel,
     /// It has no name.
@@ -123,12 +127,14 @@ fn of_program(symbol: &Sym<'_>, executable: Option<&Path>) -> Vec<Named> {
     let module = symbol.module.as_deref().map(Path::new);
     let origin = match module {
         Some(module) if executable == Some(module) => Origin::Program,
-        Some(module) if is_map(module) => Origin::Compiled,
-        _ => Origin::Library,
+        Some(_) => Origin::Library,
+        // It is in the process's own list of functions, `/tmp/perf-PID.map`.
+        None if PACKAGES.iter().any(|part| symbol.name.contains(part)) => Origin::Runtime,
+        None => Origin::Compiled,
     };
     let of_name = |name: &str| Named {
         name: match origin {
-            Origin::Compiled => of_compiled(name),
+            Origin::Compiled | Origin::Runtime => of_compiled(name),
             _ => plain(name),
         },
         origin,
@@ -136,13 +142,6 @@ fn of_program(symbol: &Sym<'_>, executable: Option<&Path>) -> Vec<Named> {
     let inlined = symbol.inlined.iter().rev();
     let inner = inlined.map(|function| of_name(&function.name));
     inner.chain([of_name(&symbol.name)]).collect()
-}
-
-/// Whether it is the list of functions that a process compiled: `/tmp/perf-PID.map`.
-fn is_map(module: &Path) -> bool {
-    let name = module.file_name().and_then(OsStr::to_str);
-    name.is_some_and(|name| name.starts_with("perf-"))
-        && module.extension() == Some(OsStr::new("map"))
 }
 
 /// A name without the hash that Rust adds, and without its generic arguments: at most 80 characters of it.
@@ -213,7 +212,30 @@ mod tests {
             "throng::serve::run"
         );
         assert_eq!(plain("a::hello"), "a::hello");
-        assert!(is_map(Path::new("/tmp/perf-77.map")) && !is_map(Path::new("/tmp/perf-77")));
+    }
+
+    #[test]
+    fn a_function_that_the_process_compiled_is_in_its_list() {
+        // So much memory has no name in the map of memory, like that of a compiler.
+        let memory = vec![0_u8; 1 << 24];
+        let address = memory.as_ptr() as u64 + (1 << 20);
+        let pid = std::process::id();
+        let list = format!("/tmp/perf-{pid}.map");
+        std::fs::write(
+            &list,
+            format!("{address:x} 100 JS:*spin /srv/app.js:3:14\n"),
+        )
+        .unwrap();
+        let mut names = Names::default();
+        names.learn_program(pid, &[address + 16]);
+        std::fs::remove_file(list).unwrap();
+        let [named] = names.program(pid, address + 16) else {
+            panic!("one function");
+        };
+        assert_eq!(
+            (named.name.as_str(), named.origin),
+            ("spin (app.js:3)", Origin::Compiled)
+        );
     }
 
     #[inline(never)]

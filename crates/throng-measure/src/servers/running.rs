@@ -11,6 +11,7 @@ use procfs::process::Process;
 use super::ports;
 use super::stream::connect;
 use crate::probes::Tree;
+use crate::probes::cpu::total;
 use crate::processes::all::{ENDED, all};
 use crate::processes::control_group;
 use crate::stage::{Halt, Stage, failed};
@@ -80,6 +81,27 @@ impl RunningServer {
     }
 }
 
+/// The CPU time of servers, whose processes are found by their addresses.
+#[derive(Debug)]
+pub struct ServersCpu(Tree);
+
+impl ServersCpu {
+    /// `None` if the processes of one of them are not known.
+    pub fn of<'a>(servers: impl Iterator<Item = &'a Endpoint>) -> Option<Self> {
+        let mut pids = BTreeSet::new();
+        for server in servers {
+            pids.extend(by_address(server).ok()?.pids());
+        }
+        (!pids.is_empty()).then(|| Self(Tree::of_all(roots(pids))))
+    }
+
+    /// CPU time of their processes until now, with those that have ended; `None` if no process is left.
+    pub fn used(&mut self) -> Option<Duration> {
+        self.0.refresh();
+        total(&self.0)
+    }
+}
+
 /// The address of a server. Rejects other hosts unless they are allowed.
 fn address(running: &Running, allow_remote: bool) -> Result<Endpoint, String> {
     let target: Target = running.address.parse()?;
@@ -89,10 +111,7 @@ fn address(running: &Running, allow_remote: bool) -> Result<Endpoint, String> {
 /// The processes of a server, or why they are not known.
 fn processes(running: &Running, address: &Endpoint) -> Result<Tree, Unsupported> {
     let Some(named) = &running.named_by else {
-        return match address {
-            Endpoint::Tcp(address) => by_port(*address),
-            Endpoint::Unix(path) => by_socket(path),
-        };
+        return by_address(address);
     };
     let (kind, name) = named.split_once(' ').unwrap_or((named, ""));
     let group = |found: Option<PathBuf>| {
@@ -120,6 +139,13 @@ fn setups(pid: u32) -> bool {
 }
 
 /// The processes that own the listening socket of an address.
+fn by_address(address: &Endpoint) -> Result<Tree, Unsupported> {
+    match address {
+        Endpoint::Tcp(address) => by_port(*address),
+        Endpoint::Unix(path) => by_socket(path),
+    }
+}
+
 fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
     let port = address.port();
     let unknown = |reason: String, remedy: &str| {

@@ -23,54 +23,12 @@ fn each_limit(limits: &Limits) -> String {
     each.join(", ")
 }
 
-/// The trials in order with the limit; with several servers, only their limits.
+/// The limits of several servers. Of one, its times up to the limit say more.
 pub(super) fn search(info: Info, source: &Source<'_>) -> Option<Figure> {
-    let limits = source.limits?;
-    let figure = match limits.servers.as_slice() {
-        [only] => path(info, source, limits, only)?,
-        _ => all_limits(info, source, limits)?,
-    };
+    let limits = source.limits.filter(|limits| limits.servers.len() > 1)?;
     Some(Figure {
         alternative: format!("Limits, {}: {}.", limits.unit(), each_limit(limits)),
-        ..figure
-    })
-}
-
-/// The trials of one server, in order.
-fn path(info: Info, source: &Source<'_>, limits: &Limits, server: &ServerLimit) -> Option<Figure> {
-    let mut tries: Vec<&SearchTrial> = server.tries.iter().collect();
-    tries.sort_by_key(|one| one.trial);
-    let points: Vec<Point> = (1..)
-        .zip(&tries)
-        .map(|(number, one)| Point {
-            failed: !one.passed,
-            ..Point::new(f64::from(number), one.value as f64)
-        })
-        .collect();
-    let last = points.last()?.x;
-    let mut series: Vec<Series> = source.series(&server.server, points).into_iter().collect();
-    if let Some(passed) = server.passed {
-        let y = passed.value as f64;
-        series.push(Series {
-            name: format!("limit: {}", server.text()),
-            place: source.place(&server.server),
-            points: vec![Point::new(1.0, y), Point::new(last, y)],
-            trace: Trace::Level,
-        });
-    }
-    let across = Axis {
-        from_zero: false,
-        ..Axis::linear("trial", None)
-    };
-    let axes = (across, Axis::logarithmic(limits.unit(), None));
-    let cause = server.cause.as_ref();
-    let cause = cause.map(|cause| format!("Cause of the limit: {}.", cause.sentence));
-    let title = format!("Search for the limit of {}", server.server);
-    Some(Figure {
-        caption: cause.unwrap_or_default(),
-        failure: TRIAL,
-        section: OfSection::Answer,
-        ..Figure::new(info.name, title, Kind::Lines, axes, series)?
+        ..all_limits(info, source, limits)?
     })
 }
 
@@ -140,8 +98,18 @@ pub(super) fn p99(info: Info, source: &Source<'_>) -> Option<Figure> {
     };
     let caption = "One request in 100 took longer.";
     let y = Axis::logarithmic(label, Some("ms"));
-    against_tried(info, source, caption, y, |one| {
+    let figure = against_tried(info, source, caption, y, |one| {
         one.p99_us().map(|us| us / 1e3)
+    })?;
+    let [only] = source.limits?.servers.as_slice() else {
+        return Some(figure);
+    };
+    let cause = only.cause.as_ref();
+    let cause = cause.map(|cause| format!(" Cause of the limit: {}.", cause.sentence));
+    Some(Figure {
+        section: OfSection::Answer,
+        caption: format!("{}{}", figure.caption, cause.unwrap_or_default()),
+        ..figure
     })
 }
 
@@ -169,7 +137,11 @@ fn against_tried(
         series.extend(mark.into_iter().filter_map(|mark| {
             let line = source.series(&server.server, mark)?;
             let trace = Trace::Mark;
-            Some(Series { trace, ..line })
+            let name = match limits.servers.len() {
+                1 => format!("limit: {}", server.text()),
+                _ => String::new(),
+            };
+            Some(Series { name, trace, ..line })
         }));
     }
     let marked = if limits.servers.iter().any(|server| server.failed.is_some()) {

@@ -140,10 +140,10 @@ impl ServerLimit {
 impl ServerLimit {
     /// Its cause as shown in tables and captions.
     pub fn cause_text(&self) -> &str {
-        match (&self.cause, self.ending) {
+        match (&self.cause, self.failed) {
             (Some(cause), _) => &cause.sentence,
-            (None, Some(SearchEnding::AtLeast)) => "not reached",
-            (None, _) => "unknown",
+            (None, None) => "not reached",
+            (None, Some(_)) => "unknown",
         }
     }
 }

@@ -14,8 +14,7 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         Role::Hint,
         "The limit lies between the highest value that passed and the lowest that failed; both were confirmed in more trials.",
     )];
-    let several = limits.servers.len() > 1;
-    if several {
+    if limits.servers.len() > 1 {
         blocks.push(Block::Table(overview(report, limits)));
     }
     let mut each = Vec::new();
@@ -25,8 +24,8 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         each.push(Block::Heading(name.plain(format!(": {}", server.text()))));
         each.push(Block::Table(tries(limits, server)));
     }
-    let omit: &[Medium] = if several { &[Medium::Terminal] } else { &[] };
-    blocks.push(Block::Except(omit, each));
+    // A terminal has a line for each trial already.
+    blocks.push(Block::Except(&[Medium::Terminal], each));
     blocks
 }
 

@@ -22,7 +22,7 @@ use cases::Case;
 use claims::JudgedClaim;
 use picture::{deciding_picture, picture};
 use published::Table;
-use scenes::{SceneResult, widest};
+use scenes::SceneResult;
 use throng_record::format::about;
 use throng_record::{self as record, Ending, StudyPart};
 
@@ -173,7 +173,7 @@ impl StudyReport<'_> {
     /// The picture of the answer, followed by the pictures of the scenes in order.
     pub fn pictures(&self) -> Vec<Figure> {
         let (scenes, servers) = (self.scenes(), &self.servers);
-        let first = widest(&scenes).and_then(|shown| deciding_picture(shown, servers));
+        let first = deciding_picture(&scenes, servers);
         let numbered = scenes.iter().enumerate();
         let others = numbered.filter_map(|(number, shown)| picture(shown, number, servers));
         let published = self

@@ -37,14 +37,22 @@ pub(crate) fn picture(
     drawn(id, shown, panels, servers)
 }
 
-/// The picture of only the metric that decides a scene.
-pub(crate) fn deciding_picture(shown: &SceneResult<'_>, servers: &[String]) -> Option<Figure> {
-    drawn(
-        "headline",
-        shown,
-        [(shown.metric(), shown.clients)].into_iter(),
-        servers,
-    )
+/// One panel for each scene: the metric that decides it.
+pub(crate) fn deciding_picture(scenes: &[SceneResult<'_>], servers: &[String]) -> Option<Figure> {
+    let mut all = scenes.iter().filter_map(|shown| {
+        let decides = [(shown.metric(), shown.clients)].into_iter();
+        let mut drawn = drawn("headline", shown, decides, servers)?;
+        for panel in &mut drawn.ranked {
+            panel.title = format!("{}: {}", shown.scene.title, panel.title);
+        }
+        Some(drawn)
+    });
+    let first = all.next()?;
+    Some(all.fold(first, |mut whole, one| {
+        whole.ranked.extend(one.ranked);
+        whole.alternative = format!("{} {}", whole.alternative, one.alternative);
+        whole
+    }))
 }
 
 /// A scene, with one panel per metric and number of clients in `panels`.

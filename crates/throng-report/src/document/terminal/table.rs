@@ -11,6 +11,9 @@ const BAR: Style = AnsiColor::Cyan.on_default();
 /// From this width on, bars are long.
 const ROOMY: usize = 120;
 
+/// Cells of the longest bar.
+const LONGEST_BAR: usize = 40;
+
 /// Names longer than this are cut.
 const WIDEST_NAME: usize = 32;
 /// So are other texts.
@@ -195,6 +198,12 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
             break;
         }
         laid.retain(|laid| laid.column.drop != last);
+    }
+    // A bar alone may be longer.
+    let room = (width + 1).saturating_sub(total(&laid));
+    let mut bars = laid.iter_mut().filter(|laid| laid.bar > 0);
+    if let (Some(only), None) = (bars.next(), bars.next()) {
+        only.bar = LONGEST_BAR.min(only.bar + room);
     }
     laid
 }

@@ -1,6 +1,7 @@
-//! A study in scenes: a table of the best server per situation, then the question, answer and picture of each scene.
+//! A study in scenes: every server in every scene as a picture and a table, then the question, answer and picture of each
+//! scene.
 
-use crate::comparison::ranking::{Place, Standing};
+use crate::comparison::ranking::Standing;
 use crate::comparison::size::times;
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
@@ -8,13 +9,10 @@ use crate::document::{
 use crate::grade::Level;
 use crate::palette;
 use crate::study::picture::{deciding_picture, picture};
-use crate::study::scenes::{CLOSE, FAR, SceneResult, widest};
+use crate::study::scenes::{FAR, SceneResult, widest};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
-
-/// The maximum number of servers named in a cell, the worst first.
-const MOST_IN_A_CELL: usize = 4;
 
 /// The sections of a study that has scenes.
 pub(super) fn sections(report: &StudyReport<'_>) -> Vec<Section> {
@@ -43,19 +41,12 @@ fn answer(
     if let Some(rough) = rough(report) {
         blocks.push(Block::Paragraph(Role::Body, rough));
     }
-    blocks.push(Block::Except(
-        &[Medium::Terminal],
-        vec![Block::Table(which_when(scenes))],
-    ));
     let in_words = scenes.iter().map(|shown| {
         let title = Text::default().strong(&shown.scene.title);
         title.plain(format!(": {}", shown.sentence))
     });
-    blocks.push(Block::Except(
-        &[Medium::Html, Medium::Markdown],
-        vec![Block::list(in_words)],
-    ));
-    let drawn = widest.and_then(|shown| deciding_picture(shown, servers));
+    blocks.push(Block::Except(&[Medium::Html], vec![Block::list(in_words)]));
+    let drawn = deciding_picture(scenes, servers);
     blocks.extend(drawn.map(|figure| Block::Picture(Box::new(figure))));
     blocks.push(Block::Table(matrix(scenes, servers)));
     let mut legend =
@@ -105,81 +96,6 @@ fn rough(report: &StudyReport<'_>) -> Option<Text> {
     let causes: Vec<&str> = graded.iter().map(|(_, cause)| cause.as_str()).collect();
     let text = Text::default().plain("Grade: ").toned(worst.text(), tone);
     Some(text.plain(format!(" ({}).", causes.join("; "))))
-}
-
-/// A row for each situation.
-fn which_when(scenes: &[SceneResult<'_>]) -> Table {
-    let row = |shown: &SceneResult<'_>| {
-        let to = Style::Link(format!("#{}", shown.scene.name));
-        let worse = |is_in: &dyn Fn(f64) -> bool| {
-            let places = shown.places.iter();
-            let worse: Vec<&Place> = places
-                .filter(|place| place.standing == Standing::Worse)
-                .filter(|place| is_in(place.times.value))
-                .collect();
-            in_order(&worse)
-        };
-        let best = shown.best();
-        let value = shown
-            .places
-            .first()
-            .map(|place| shown.metric().text(place.value));
-        let first = if best.is_empty() {
-            Cell::plain("not ranked")
-        } else {
-            let tie = if best.len() > 1 { "tie: " } else { "" };
-            Cell::plain(format!("{tie}{}", list(&best)))
-                .with(format!(
-                    "{} {}",
-                    value.unwrap_or_default(),
-                    shown.metric().noun()
-                ))
-                .toned(Tone::Good)
-        };
-        let close = worse(&|ratio| ratio < CLOSE);
-        let far = worse(&|ratio| ratio >= FAR);
-        Row::of(
-            Text::default().then(&shown.scene.title, to),
-            vec![
-                first,
-                Cell::plain(close),
-                Cell::plain(&far).toned(if far == ABSENT {
-                    Tone::Plain
-                } else {
-                    Tone::Bad
-                }),
-            ],
-        )
-    };
-    let columns = vec![
-        Column::text("When"),
-        Column::text("Best"),
-        Column::text(format!("Within {:.0} %", 100.0 * (CLOSE - 1.0))),
-        Column::text(format!("{FAR:.0}x or more")),
-    ];
-    Table::of(
-        "Which model when",
-        columns,
-        scenes.iter().map(row).collect(),
-    )
-}
-
-/// "fork 57x, thread 14x, tokio 6.3x and 6 others".
-fn in_order(worse: &[&Place]) -> String {
-    // Prevents a line break within "epoll +7 %" in a narrow column.
-    let text = |place: &&Place| {
-        format!("{} {}", place.server, times(place.times.value)).replace(' ', "\u{a0}")
-    };
-    let names: Vec<String> = worse.iter().rev().map(text).collect();
-    match names.as_slice() {
-        [] => ABSENT.to_owned(),
-        names if names.len() > MOST_IN_A_CELL + 1 => format!(
-            "{} and {} others",
-            names[..MOST_IN_A_CELL].join(", "),
-            names.len() - MOST_IN_A_CELL
-        ),
-        names => names.join(", "),
-    }
 }
 
 /// A row for each server. Servers whose worst scene is the least bad come first.
@@ -313,8 +229,8 @@ mod tests {
         insta::assert_snapshot!(markdown::text(&document));
         insta::assert_snapshot!(terminal::text(&document, 100, false));
         let page = html::page(&document);
-        let (table, picture) = (page.find("Which model when"), page.find("<figure"));
-        assert!(table < picture, "the table comes first");
+        let (picture, table) = (page.find("<figure"), page.find("Every model in every scene"));
+        assert!(picture < table, "the picture comes first");
     }
 
     #[test]
@@ -332,7 +248,7 @@ mod tests {
         let report = loaded.report().unwrap();
         let text = markdown::text(&of_study(&report));
         assert!(
-            text.contains("not ranked") && !text.contains("tie: "),
+            text.contains("too few trials") && !text.contains(" tie for "),
             "{text}"
         );
     }
