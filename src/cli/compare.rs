@@ -116,7 +116,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
         .map(|from| Baseline::read(from, &plan))
         .transpose()?;
     let measuring = &arguments.measuring;
-    let directory = measuring.directory("compare")?;
+    let directory = measuring.directory(&plan.study.name)?;
     let says_trials = arguments.method.is_some() || arguments.runs.is_some();
     if measuring.duration.is_some() && plan.servers.len() > 1 && !says_trials {
         output::note(BY_DURATION);
@@ -188,7 +188,12 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let seed = arguments.load.traffic.seed();
     Ok(RunSpec {
         study: StudyInfo {
-            name: "compare".to_owned(),
+            name: if servers.len() > 1 {
+                "compare"
+            } else {
+                "measure"
+            }
+            .to_owned(),
             question: question(&servers, &comparison),
         },
         comparison: Some(comparison),

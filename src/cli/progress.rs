@@ -163,7 +163,8 @@ fn outcome(trial: &Trial) -> String {
         (None, Some(load)) if load.completion.is_some() => jobs(load),
         (None, Some(load)) => {
             let rate = format::or_absent(load.window.replies_per_s, format::number);
-            let [served, all] = [load.served, load.clients].map(|count| format::whole(count.into()));
+            let [served, all] =
+                [load.served, load.clients].map(|count| format::whole(count.into()));
             let served = if load.served < load.clients {
                 format!(", {served} of {all} clients served")
             } else {

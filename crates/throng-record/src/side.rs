@@ -58,7 +58,7 @@ pub enum MemoryPart {
     Heap,
     /// The stacks of its threads.
     Stacks,
-    /// The program, its libraries and other files, and memory that processes share.
+    /// Memory that processes share, and pages of files that a process changed.
     Files,
     /// Stacks that the kernel keeps, one for each thread.
     KernelStacks,

@@ -65,7 +65,11 @@ fn distribution(load: &Load) -> Option<Table> {
     let bins = EDGES.map(|edges| bins(&times, edges));
     let fits = bins.iter().find(|bins| bins.len() <= MOST_ROWS);
     let bins = fits.unwrap_or(&bins[2]);
-    let most = bins.iter().map(|bin| bin.1).max().filter(|most| *most > 0)? as f64;
+    let most = bins
+        .iter()
+        .map(|bin| bin.1)
+        .max()
+        .filter(|most| *most > 0)? as f64;
     let row = |&(until_us, count): &(f64, u64)| {
         let share = format::valued(count as f64 / latency.count as f64 * 100.0, Some("%"));
         let cells = [
@@ -317,8 +321,8 @@ fn warm_up(warm_up: WarmUp) -> String {
 }
 
 fn clients(load: &Load) -> String {
-    let [connected, served, never] = [load.connected, load.served, load.never_served]
-        .map(|count| format::whole(count.into()));
+    let [connected, served, never] =
+        [load.connected, load.served, load.never_served].map(|count| format::whole(count.into()));
     let mut text = format!("{connected} connected, {served} served, {never} never served");
     if load.connections > u64::from(load.connected) {
         let [all, again] =

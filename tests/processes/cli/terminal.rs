@@ -211,7 +211,11 @@ fn a_terminal_shows_a_running_trial_and_keeps_its_result() {
     terminal.shows(&["trial 2 of 2"]);
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let shown = terminal.shown();
-    assert_eq!(shown.matches("epoll with 3 clients: ").count(), 2, "{shown}");
+    assert_eq!(
+        shown.matches("epoll with 3 clients: ").count(),
+        2,
+        "{shown}"
+    );
     assert_eq!(shown.matches("requests/s, p50 ").count(), 2, "{shown}");
     assert!(shown.contains("Report:"), "{shown}");
     assert!(has_styles(&terminal.finished));

@@ -12,6 +12,7 @@
 //! largest number of clients, and the maximum of each value is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use procfs::process::{MMapExtension, MMapPath, MemoryMap, Process};
@@ -170,11 +171,29 @@ fn parts(tree: &Tree) -> BTreeMap<MemoryPart, f64> {
             .collect();
         stacks.sort_unstable();
         for map in maps {
-            let bytes = pss_of(&map.extension).unwrap_or_default() as f64;
+            let bytes = match &map.pathname {
+                // Which pages of a program were needed until now says nothing of its clients.
+                MMapPath::Path(path) if !is_memory(path) => {
+                    map.extension.map.get("Anonymous").copied()
+                }
+                _ => pss_of(&map.extension),
+            };
+            let bytes = bytes.unwrap_or_default() as f64;
             *parts.entry(part(&map, &stacks)).or_default() += weight * bytes;
         }
     }
     parts
+}
+
+/// Whether what is mapped is memory that processes share, rather than a file.
+fn is_memory(path: &Path) -> bool {
+    ["/memfd:", "/dev/shm", "/dev/zero", "/SYSV"]
+        .iter()
+        .any(|place| {
+            path.as_os_str()
+                .as_encoded_bytes()
+                .starts_with(place.as_bytes())
+        })
 }
 
 /// What a mapping holds. The stack of a thread is an anonymous mapping like others, but its stack pointer is in it.

@@ -141,7 +141,11 @@ fn against_tried(
                 1 => format!("limit: {}", server.text()),
                 _ => String::new(),
             };
-            Some(Series { name, trace, ..line })
+            Some(Series {
+                name,
+                trace,
+                ..line
+            })
         }));
     }
     let marked = if limits.servers.iter().any(|server| server.failed.is_some()) {

@@ -26,7 +26,8 @@ const MOST_ROWS: usize = 40;
 pub(super) fn overview(info: Info, source: &Source<'_>) -> Option<Figure> {
     let summary = source.summary;
     let clients = *summary.clients.last()?;
-    if source.limits.is_some() || ratios(info, source).is_some() {
+    let is_alone = summary.servers.len() == 1;
+    if is_alone || source.limits.is_some() || ratios(info, source).is_some() {
         return None;
     }
     let standings = standings(summary, source.comparison, clients)?;

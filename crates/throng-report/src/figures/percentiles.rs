@@ -1,7 +1,7 @@
 //! All latency percentiles at the largest number of clients, on the axis of HdrHistogram: rarer latencies are further
 //! to the right.
 
-use super::{Axis, Figure, Kind, Point, Series, Source, Trace};
+use super::{Axis, Figure, Kind, OfSection, Point, Series, Source, Trace};
 use throng_record::format::{counted, list, time};
 use throng_record::load_stats::Times;
 use throng_record::metrics::Better;
@@ -75,6 +75,11 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
             counted(clients, "client")
         ),
         better: Better::Lower,
+        // Of one server, this says the most.
+        section: match series.len() {
+            1 => OfSection::Answer,
+            _ => OfSection::Figures,
+        },
         alternative: format!("{}: {}.", info.summary, list(&words)),
         numbers: source.numbers(&METRICS, servers().map(|name| (name, clients))),
         ..Figure::new(info.name, info.summary, Kind::Course, axes(), series)?

@@ -42,7 +42,7 @@ fn every_end_of_a_search_is_reported() {
         (SearchEnding::OutOfTime, "ran out of time (--search-time)"),
         (
             SearchEnding::Interrupted,
-            "was interrupted: it passed at 100 clients and failed at 101 clients",
+            "handles at least 100 clients and fails with 101 clients: the search was interrupted",
         ),
         (SearchEnding::Failed, "The search for epoll failed"),
     ] {
@@ -59,7 +59,7 @@ fn every_end_of_a_search_is_reported() {
         found.ending = SearchEnding::Interrupted;
         (found.passed, found.failed) = (None, None);
     });
-    assert!(nothing.contains("nothing is known"), "{nothing}");
+    assert!(nothing.contains("Nothing is known"), "{nothing}");
     let (mut run, trials) = fixture::searched();
     if let Some(limit) = &mut run.limit {
         limit.found.clear();

@@ -31,15 +31,18 @@ fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> Strin
         reason => reason,
     };
     let cause = known_cause(found).map_or(reason, |cause| &cause.sentence);
-    let so_far = || match (found.passed, found.failed) {
-        (Some(_), Some(_)) => format!(
-            "it passed at {} and failed at {}",
-            amount(passed, find),
-            amount(failed, find)
-        ),
-        (Some(_), None) => format!("it passed at {} and never failed", amount(passed, find)),
-        (None, Some(_)) => format!("it failed at {} and never passed", amount(failed, find)),
-        (None, None) => "nothing is known".to_owned(),
+    let so_far = |why: &str| {
+        let so_far = match (found.passed, found.failed) {
+            (Some(_), Some(_)) => format!(
+                "{name} handles at least {} and fails with {}",
+                amount(passed, find),
+                amount(failed, find)
+            ),
+            (Some(_), None) => format!("{name} handles at least {}", amount(passed, find)),
+            (None, Some(_)) => format!("{name} fails with {}", amount(failed, find)),
+            (None, None) => format!("Nothing is known of the limit of {name}"),
+        };
+        format!("{so_far}: the search {why} before its limit was certain.")
     };
     match found.ending {
         SearchEnding::Found if known_cause(found).is_some() => {
@@ -68,24 +71,9 @@ fn first(name: &str, found: &LimitResult, find: Find, max_reason: &str) -> Strin
         SearchEnding::Nothing => {
             format!("{name} fails even with {}: {cause}.", amount(failed, find))
         }
-        SearchEnding::OutOfTries => {
-            format!(
-                "The search for {name} ran out of tries (--tries) before the limit was certain: {}.",
-                so_far()
-            )
-        }
-        SearchEnding::OutOfTime => {
-            format!(
-                "The search for {name} ran out of time (--search-time) before the limit was certain: {}.",
-                so_far()
-            )
-        }
-        SearchEnding::Interrupted => {
-            format!(
-                "The search for the limit of {name} was interrupted: {}.",
-                so_far()
-            )
-        }
+        SearchEnding::OutOfTries => so_far("ran out of tries (--tries)"),
+        SearchEnding::OutOfTime => so_far("ran out of time (--search-time)"),
+        SearchEnding::Interrupted => so_far("was interrupted"),
         SearchEnding::Failed => {
             format!("The search for {name} failed: {}.", found.failure)
         }

@@ -7,8 +7,9 @@ use throng_record::profile::{Function, Part};
 
 /// Most parts that a sentence names.
 const MOST_NAMED: usize = 3;
-/// Most characters of a function's name.
+/// Most characters of a function's name, and of one with the modules that it is in.
 const LONGEST_NAME: usize = 40;
+const LONGEST_PATH: usize = 24;
 /// System calls in which a server waits for its clients.
 const FOR_CLIENTS: [&str; 15] = [
     "accept",
@@ -65,7 +66,7 @@ pub(super) fn name(of: &Of) -> String {
 /// The end of a long path: "epoll::Loop::on_ready".
 fn brief(name: &str) -> String {
     let mut rest = name;
-    while rest.chars().count() > LONGEST_NAME {
+    while rest.chars().count() > LONGEST_PATH {
         match rest.split_once("::") {
             Some((_, inner)) if !inner.is_empty() => rest = inner,
             _ => break,

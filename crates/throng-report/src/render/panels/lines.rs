@@ -150,17 +150,17 @@ impl Axes {
                 line.tip.clone_from(&series.name);
             }
         }
-        if let (Trace::Mark, [_, top, ..]) = (series.trace, series.points.as_slice())
+        if let (Trace::Mark, [bottom, ..]) = (series.trace, series.points.as_slice())
             && !series.name.is_empty()
         {
             // Left of the line, if it is in the right half.
-            let (x, y) = at(top);
+            let (x, y) = at(bottom);
             let (aside, anchor) = if x > f64::midpoint(self.left, self.right) {
                 (-5.0, Anchor::End)
             } else {
                 (5.0, Anchor::Start)
             };
-            scene.text(&series.name, (x + aside, y + SMALL), SMALL, anchor, Ink::Text);
+            scene.text(&series.name, (x + aside, y), SMALL, anchor, Ink::Text);
         }
         if !has_markers {
             return;

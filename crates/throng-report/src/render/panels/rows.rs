@@ -15,7 +15,7 @@ const HEADING: f64 = 20.0;
 /// Font size in a row.
 const SIZE: f64 = 12.0;
 /// Maximum width of names and of values.
-const NAMES: f64 = 140.0;
+const NAMES: f64 = 170.0;
 const VALUES: f64 = 150.0;
 /// Space above and below the rows.
 const TOP: f64 = 22.0;

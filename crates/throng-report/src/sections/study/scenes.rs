@@ -229,7 +229,10 @@ mod tests {
         insta::assert_snapshot!(markdown::text(&document));
         insta::assert_snapshot!(terminal::text(&document, 100, false));
         let page = html::page(&document);
-        let (picture, table) = (page.find("<figure"), page.find("Every model in every scene"));
+        let (picture, table) = (
+            page.find("<figure"),
+            page.find("Every model in every scene"),
+        );
         assert!(picture < table, "the picture comes first");
     }
 
