@@ -201,19 +201,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let targets = plan.routes.targets().filter(|_| !arguments.controlled);
     let queues: Vec<QueueWatch> = targets.filter_map(QueueWatch::begin).collect();
-    let mut server_use = None;
-    let result = if arguments.controlled {
+    let (result, server_use) = if arguments.controlled {
         let waits_at_start = assignment.load.has_jobs() || assignment.in_slices;
         let figures_every = assignment.figures_every;
-        load::run(
-            &plan,
-            &mut ControlledProgress::new(stop, waits_at_start, figures_every),
-        )?
+        let mut progress = ControlledProgress::new(stop, waits_at_start, figures_every);
+        (load::run(&plan, &mut progress)?, None)
     } else {
         let mut progress = TerminalProgress::new(stop, &plan);
         let result = load::run(&plan, &mut progress)?;
-        server_use = progress.server_use(result.stats.verified);
-        result
+        let server_use = progress.server_use(result.stats.verified);
+        (result, server_use)
     };
     if let Some((path, mut csv)) = csv {
         result

@@ -497,3 +497,37 @@ fn list_by_kind(counts: &BTreeMap<String, impl Display>) -> String {
         .map(|(kind, count)| format!("{} {kind}", format::grouped(&count.to_string())));
     kinds.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A histogram of times in microseconds.
+    fn histogram(times: &[u64]) -> Histogram<u64> {
+        let mut histogram = Histogram::new(3).unwrap();
+        for time in times {
+            histogram.record(time * 1000).unwrap();
+        }
+        histogram
+    }
+
+    #[test]
+    fn every_time_is_in_one_bin() {
+        let found = bins(&histogram(&[120, 130, 480, 600, 2_900]), EDGES[0]);
+        let counts: Vec<u64> = found.iter().map(|bin| bin.1).collect();
+        assert_eq!(counts, [2, 0, 0, 1, 1, 0, 0, 0, 1]);
+        assert!((found[0].0 - 150.0).abs() < 1e-9 && (found[8].0 - 3000.0).abs() < 1e-9);
+        assert_eq!(bins(&histogram(&[]), EDGES[0]), []);
+    }
+
+    #[test]
+    fn a_wide_distribution_has_coarse_bins() {
+        let times = histogram(&[20, 20_000_000]);
+        let load = Load {
+            service_time: Latency::of(&times),
+            ..Load::default()
+        };
+        let table = distribution(&load).unwrap();
+        assert_eq!(table.groups[0].rows.len(), 7);
+    }
+}

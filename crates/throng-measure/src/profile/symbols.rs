@@ -125,11 +125,12 @@ fn unknown(name: &str) -> Named {
 
 fn of_program(symbol: &Sym<'_>, executable: Option<&Path>) -> Vec<Named> {
     let module = symbol.module.as_deref().map(Path::new);
+    let written = &symbol.name;
     let origin = match module {
         Some(module) if executable == Some(module) => Origin::Program,
         Some(_) => Origin::Library,
         // It is in the process's own list of functions, `/tmp/perf-PID.map`.
-        None if PACKAGES.iter().any(|part| symbol.name.contains(part)) => Origin::Runtime,
+        None if PACKAGES.iter().any(|part| written.contains(part)) => Origin::Runtime,
         None => Origin::Compiled,
     };
     let of_name = |name: &str| Named {
@@ -229,13 +230,12 @@ mod tests {
         let mut names = Names::default();
         names.learn_program(pid, &[address + 16]);
         std::fs::remove_file(list).unwrap();
-        let [named] = names.program(pid, address + 16) else {
-            panic!("one function");
+        let found = names.program(pid, address + 16);
+        let expected = Named {
+            name: "spin (app.js:3)".to_owned(),
+            origin: Origin::Compiled,
         };
-        assert_eq!(
-            (named.name.as_str(), named.origin),
-            ("spin (app.js:3)", Origin::Compiled)
-        );
+        assert_eq!(found, [expected]);
     }
 
     #[inline(never)]

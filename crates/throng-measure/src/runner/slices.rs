@@ -464,6 +464,16 @@ impl<'a> SlicedServer<'a> {
 
     /// Runs a slice; `None` if it had no reply.
     fn have(&mut self, length: Duration, warms_up: bool, round: u32) -> Stage<Option<Slice>> {
+        let had = self.try_slice(length, warms_up, round);
+        let server = &mut self.live.server;
+        if matches!(had, Err(Halt::Failed(_))) && server.has_ended() {
+            let ending = trial::ending(&self.setup.launch, server);
+            return failed(FailedStage::Serve, ending, server.output());
+        }
+        had
+    }
+
+    fn try_slice(&mut self, length: Duration, warms_up: bool, round: u32) -> Stage<Option<Slice>> {
         if self.is_frozen {
             self.live.server.freeze(false)?;
         }

@@ -104,6 +104,14 @@ pub(crate) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audienc
     result
 }
 
+/// How a server ended, in words.
+pub(crate) fn ending(launch: &Launch<'_>, server: &mut LiveServer) -> String {
+    match server.started() {
+        Some(process) => launch.ending(process),
+        None => "the server ended: all of its processes have exited".to_owned(),
+    }
+}
+
 /// Ends processes that left the trees of servers and loads, after these have ended.
 pub(crate) fn end_orphans() {
     orphans::end_all(STOP_LIMIT);
@@ -314,10 +322,7 @@ impl<'a> Live<'a> {
         result.messages = server.messages();
         result.messages.add(launch.messages_in_logs());
         if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
-            let ending = match server.started() {
-                Some(process) => launch.ending(process),
-                None => "the server ended: all of its processes have exited".to_owned(),
-            };
+            let ending = ending(launch, &mut server);
             // Its last lines are read by now.
             result.messages = server.messages();
             result.messages.add(launch.messages_in_logs());

@@ -16,6 +16,10 @@ const MOST_ROWS: usize = 12;
 const HINT: &str = "Seen in turns that are not timed. Differences are means over turns; with 99 % confidence, all intervals of a \
     table hold at once. Parts without a mark are not shown to differ.";
 
+/// How functions get names.
+const NAMES: &str = "compiled programs: do not strip them; Node.js: node --perf-basic-prof; Python from 3.12: python3 -X perf; Java: \
+    perf-map-agent and -XX:+PreserveFramePointer";
+
 /// How to read the table of memory.
 const HINT_OF_MEMORY: &str = "Memory is read once before the first client of a server and once with all of them, so ranges are the error of \
     a reading, not of a sample. That of the kernel is of both ends.";
@@ -63,6 +67,15 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     for (what, unsupported) in missing {
         let text = format!("{}: {}", unseen(*what), unsupported.reason);
         blocks.push(Block::Warning(text, unsupported.remedy.clone()));
+    }
+    let unnamed = report.why.iter().flat_map(|why| &why.unnamed);
+    let unnamed: BTreeMap<&String, &f64> = unnamed.collect();
+    for (server, share) in unnamed {
+        let text = format!(
+            "{:.0} % of the CPU samples of {server} are in functions without a name",
+            share * 100.0
+        );
+        blocks.push(Block::Warning(text, NAMES.to_owned()));
     }
     blocks
 }

@@ -73,7 +73,13 @@ pub struct Why {
     pub memory: Option<Memory>,
     /// What could not be seen, and why.
     pub missing: BTreeMap<Watched, Unsupported>,
+    /// Servers with much CPU time in functions that have no name: its share.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unnamed: BTreeMap<String, f64>,
 }
+
+/// A larger share of samples without a name is worth a warning.
+const MOST_UNNAMED: f64 = 0.1;
 
 /// The CPU time per request of both servers, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -194,11 +200,12 @@ impl Why {
         ] = [parts, functions, own_functions, calls, events, waits]
             .map(|values| compared(&sides, values));
         let error = ratio.and_then(|ratio| Some((ratio.high? - ratio.low?) / 2.0 / ratio.value));
-        let of_cpu = parts.iter_mut().chain(&mut functions);
-        for part in of_cpu.chain(&mut own_functions) {
+        let of_cpu = [&mut parts, &mut functions, &mut own_functions];
+        for part in of_cpu.into_iter().flatten() {
             part.widen(error.unwrap_or_default());
         }
         let whole = cpu.map_or(0.0, |cpu| cpu.reference.max(cpu.server));
+        let large = |all| large_enough(all, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole);
         let mut why = Self {
             clients: pair.clients,
             server: pair.server.clone(),
@@ -207,19 +214,16 @@ impl Why {
             other_parts_us: 0.0,
             unexplained_us: None,
             timed_us: cpu.filter(|_| ratio.is_some()).map(CpuTime::difference),
-            parts: large_enough(parts, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
-            functions: large_enough(functions, LEAST_SHARE * whole, LEAST_DIFFERENCE * whole),
-            own_functions: large_enough(
-                own_functions,
-                LEAST_SHARE * whole,
-                LEAST_DIFFERENCE * whole,
-            ),
+            parts: large(parts),
+            functions: large(functions),
+            own_functions: large(own_functions),
             calls: large_enough(calls, LEAST_CALLS, LEAST_CALLS),
             events: large_enough(events, LEAST_CALLS, LEAST_CALLS),
             waits: large_enough(waits, 0.0, LEAST_WAIT * time_of_request(&both)),
             threads: both.map(threads),
             memory: Memory::of(trials_of_both),
             missing: missing(&both),
+            unnamed: unnamed(pair, &both),
             watching: watching(watched, timed),
             cpu,
         };
@@ -291,6 +295,13 @@ fn watching(watched: [Option<f64>; 2], timed: Option<[f64; 2]>) -> Option<[f64; 
 fn missing(both: &[&Profile; 2]) -> BTreeMap<Watched, Unsupported> {
     let all = both.iter().flat_map(|profile| &profile.unavailable);
     all.map(|(what, why)| (*what, why.clone())).collect()
+}
+
+/// The servers with many samples without a name.
+fn unnamed(pair: &Pair, both: &[&Profile; 2]) -> BTreeMap<String, f64> {
+    let each = [&pair.reference, &pair.server].into_iter().zip(both);
+    let shares = each.filter_map(|(name, profile)| Some((name.clone(), profile.unnamed_share?)));
+    shares.filter(|(_, share)| *share > MOST_UNNAMED).collect()
 }
 
 /// All values that either server has in a family, as differences; those that a turn lacks are 0 in it. Each side has its
