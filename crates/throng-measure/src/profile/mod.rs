@@ -128,12 +128,12 @@ impl Profiling {
         let place = self.profile.turns.len();
         let is_over = AtomicBool::new(false);
         let mut seen: Vec<Stack> = Vec::new();
+        // What was written before the turn began: here, since the other thread may begin to run later than the turn.
+        if let Ok(sampler) = &mut watch.sampler {
+            sampler.drain(&mut |_| {});
+        }
         let looked = || {
             let mut lost = 0;
-            // What was written before the turn began.
-            if let Ok(sampler) = &mut watch.sampler {
-                sampler.drain(&mut |_| {});
-            }
             loop {
                 let ends = is_over.load(Relaxed);
                 asleep.look();
