@@ -175,11 +175,11 @@ fn load(server: &Server, clients: u64, milliseconds: u64) -> anyhow::Result<Valu
         &SIZE.to_string(),
     ]);
     command.args(words(
-        "-c {} --eager -d {}ms --first-reply-timeout {}ms",
+        "-c {} --eager -d {} --first-reply-timeout {}",
         &[
             &clients.to_string(),
-            &milliseconds.to_string(),
-            &(milliseconds * 5 / 2).to_string(),
+            &format!("{milliseconds}ms"),
+            &format!("{}ms", milliseconds * 5 / 2),
         ],
     ));
     command.args(["--warm-up", "0s", "--connect-timeout", "2s"]);
