@@ -118,7 +118,9 @@ pub(crate) fn standings<'a>(
         push("Too few rounds to rank", false, few_rows);
         push("Not ranked", false, unknown);
     }
-    push("Did not serve every client as expected", false, others);
+    let (odd, unserved) = others.into_iter().partition(|row| row.served_all);
+    push("Not comparable", false, odd);
+    push("Did not serve every client as expected", false, unserved);
     if let [only] = groups.as_mut_slice()
         && !only.tied
     {

@@ -128,10 +128,13 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
         .iter()
         .map(|place| place.server.as_str())
         .collect();
-    let all = summary
-        .rows_at(shown.clients)
-        .map(|row| row.server.as_str());
-    let others = all.filter(|name| !ranked.contains(name)).collect();
+    let others = |has_served: bool| {
+        let others = summary
+            .rows_at(shown.clients)
+            .filter(|row| row.served_all == has_served)
+            .map(|row| row.server.as_str());
+        others.filter(|name| !ranked.contains(name)).collect()
+    };
     let mut groups = vec![
         named(best_title.to_owned(), best.len() > 1, best),
         named(
@@ -155,10 +158,11 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
             false,
             shown.names(|place| place.standing == Standing::Unknown),
         ),
+        named("Not comparable".to_owned(), false, others(true)),
         named(
             "Did not serve every client as expected".to_owned(),
             false,
-            others,
+            others(false),
         ),
     ];
     groups.retain(|group| !group.names.is_empty());

@@ -170,7 +170,9 @@ impl Why {
             trials_of_both[0].profile.as_ref()?,
             trials_of_both[1].profile.as_ref()?,
         ];
+        // Servers that are not comparable have only the cost of the turns that were watched.
         let by = pair.by("server_cpu_us_per_request");
+        let by = by.filter(|by| by.ratio.is_some());
         let watched = both.map(median_cpu);
         let timed = by.and_then(|by| Some([by.reference?, by.value?]));
         // Only a difference that is shown is divided: otherwise both have the same cost, and noise is no cause.
