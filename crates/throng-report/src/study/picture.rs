@@ -47,7 +47,10 @@ pub(crate) fn deciding_picture(scenes: &[SceneResult<'_>], servers: &[String]) -
         }
         Some(drawn)
     });
-    let first = all.next()?;
+    let first = Figure {
+        title: "Every scene".to_owned(),
+        ..all.next()?
+    };
     Some(all.fold(first, |mut whole, one| {
         whole.ranked.extend(one.ranked);
         whole.alternative = format!("{} {}", whole.alternative, one.alternative);
