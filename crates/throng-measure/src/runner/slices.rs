@@ -467,8 +467,8 @@ impl<'a> SlicedServer<'a> {
         let had = self.try_slice(length, warms_up, round);
         let server = &mut self.live.server;
         if matches!(had, Err(Halt::Failed(_))) && server.has_ended() {
-            let ending = trial::ending(&self.setup.launch, server);
-            return failed(FailedStage::Serve, ending, server.output());
+            let how = trial::how_it_ended(&self.setup.launch, server);
+            return failed(FailedStage::Serve, how, server.output());
         }
         had
     }

@@ -105,7 +105,7 @@ pub(crate) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audienc
 }
 
 /// How a server ended, in words.
-pub(crate) fn ending(launch: &Launch<'_>, server: &mut LiveServer) -> String {
+pub(crate) fn how_it_ended(launch: &Launch<'_>, server: &mut LiveServer) -> String {
     match server.started() {
         Some(process) => launch.ending(process),
         None => "the server ended: all of its processes have exited".to_owned(),
@@ -322,7 +322,7 @@ impl<'a> Live<'a> {
         result.messages = server.messages();
         result.messages.add(launch.messages_in_logs());
         if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
-            let ending = ending(launch, &mut server);
+            let ending = how_it_ended(launch, &mut server);
             // Its last lines are read by now.
             result.messages = server.messages();
             result.messages.add(launch.messages_in_logs());

@@ -138,7 +138,7 @@ fn setups(pid: u32) -> bool {
     stat.is_ok_and(|stat| !ENDED.contains(&stat.state))
 }
 
-/// The processes that own the listening socket of an address.
+/// The processes that listen on an address.
 fn by_address(address: &Endpoint) -> Result<Tree, Unsupported> {
     match address {
         Endpoint::Tcp(address) => by_port(*address),
@@ -146,6 +146,7 @@ fn by_address(address: &Endpoint) -> Result<Tree, Unsupported> {
     }
 }
 
+/// The processes that own the listening socket of an address.
 fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
     let port = address.port();
     let unknown = |reason: String, remedy: &str| {

@@ -104,8 +104,8 @@ pub(super) fn p99(info: Info, source: &Source<'_>) -> Option<Figure> {
     let [only] = source.limits?.servers.as_slice() else {
         return Some(figure);
     };
-    let cause = only.cause.as_ref();
-    let cause = cause.map(|cause| format!(" Cause of the limit: {}.", cause.sentence));
+    let known = only.cause.as_ref();
+    let cause = known.map(|cause| format!(" Cause of the limit: {}.", cause.sentence));
     Some(Figure {
         section: OfSection::Answer,
         caption: format!("{}{}", figure.caption, cause.unwrap_or_default()),

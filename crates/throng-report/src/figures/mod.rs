@@ -193,6 +193,12 @@ impl<'a> Source<'a> {
 }
 
 impl Source<'_> {
+    /// Whether there is a single server, which is compared with nothing: its times say more than a ranking.
+    fn is_of_one(&self) -> bool {
+        let is_compared = self.comparison.is_some_and(|all| !all.pairs.is_empty());
+        self.summary.servers.len() == 1 && !is_compared
+    }
+
     /// The place of a server in the palette.
     fn place(&self, server: &str) -> usize {
         palette::place(server, self.servers)

@@ -1,6 +1,6 @@
 //! The figure of the answer: servers ranked, or ratios around 1.
 
-use super::{Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Source};
+use super::{Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Source, percentiles};
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
@@ -26,8 +26,9 @@ const MOST_ROWS: usize = 40;
 pub(super) fn overview(info: Info, source: &Source<'_>) -> Option<Figure> {
     let summary = source.summary;
     let clients = *summary.clients.last()?;
-    let is_alone = summary.servers.len() == 1;
-    if is_alone || source.limits.is_some() || ratios(info, source).is_some() {
+    let has_times = || percentiles::figure(info, source).is_some();
+    let leads_with_times = source.is_of_one() && has_times();
+    if leads_with_times || source.limits.is_some() || ratios(info, source).is_some() {
         return None;
     }
     let standings = standings(summary, source.comparison, clients)?;

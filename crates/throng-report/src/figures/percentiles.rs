@@ -75,10 +75,10 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
             counted(clients, "client")
         ),
         better: Better::Lower,
-        // Of one server, this says the most.
-        section: match series.len() {
-            1 => OfSection::Answer,
-            _ => OfSection::Figures,
+        section: if source.is_of_one() {
+            OfSection::Answer
+        } else {
+            OfSection::Figures
         },
         alternative: format!("{}: {}.", info.summary, list(&words)),
         numbers: source.numbers(&METRICS, servers().map(|name| (name, clients))),
@@ -112,7 +112,30 @@ pub fn of_latencies(id: &'static str, title: &str, named: &[(&str, &Latency)]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::latency;
+    use crate::fixture::{self, latency};
+    use crate::{Logs, Report};
+
+    /// The sections of the figures that are drawn of a record with these servers, of which only the first has times.
+    fn section(servers: &[&str]) -> OfSection {
+        let (mut run, mut trials) = fixture::record();
+        run.servers
+            .retain(|server| servers.contains(&server.name.as_str()));
+        run.settings.control = None;
+        trials.retain(|trial| servers.contains(&trial.server.as_str()));
+        for trial in trials.iter_mut().filter(|trial| trial.server != servers[0]) {
+            trial.load.as_mut().expect("it has one").service_time = None;
+        }
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let mut figures = report.figures.iter();
+        let found = figures.find(|figure| figure.id == "latency-percentiles");
+        found.expect("one server has times").section
+    }
+
+    #[test]
+    fn the_times_of_a_server_alone_are_its_answer_and_of_several_a_figure() {
+        assert_eq!(section(&["epoll"]), OfSection::Answer);
+        assert_eq!(section(&["epoll", "select"]), OfSection::Figures);
+    }
 
     #[test]
     fn a_percentile_is_drawn_as_far_as_ten_requests_lie_beyond_it() {

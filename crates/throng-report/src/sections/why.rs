@@ -68,8 +68,9 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         let text = format!("{}: {}", unseen(*what), unsupported.reason);
         blocks.push(Block::Warning(text, unsupported.remedy.clone()));
     }
-    let unnamed = report.why.iter().flat_map(|why| &why.unnamed);
-    let unnamed: BTreeMap<&String, &f64> = unnamed.collect();
+    // A server may be part of several pairs.
+    let of_pairs = report.why.iter().flat_map(|why| &why.unnamed);
+    let unnamed: BTreeMap<&String, &f64> = of_pairs.collect();
     for (server, share) in unnamed {
         let text = format!(
             "{:.0} % of the CPU samples of {server} are in functions without a name",

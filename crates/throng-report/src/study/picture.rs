@@ -41,11 +41,11 @@ pub(crate) fn picture(
 pub(crate) fn deciding_picture(scenes: &[SceneResult<'_>], servers: &[String]) -> Option<Figure> {
     let mut all = scenes.iter().filter_map(|shown| {
         let decides = [(shown.metric(), shown.clients)].into_iter();
-        let mut drawn = drawn("headline", shown, decides, servers)?;
-        for panel in &mut drawn.ranked {
+        let mut figure = drawn("headline", shown, decides, servers)?;
+        for panel in &mut figure.ranked {
             panel.title = format!("{}: {}", shown.scene.title, panel.title);
         }
-        Some(drawn)
+        Some(figure)
     });
     let first = Figure {
         title: "Every scene".to_owned(),
