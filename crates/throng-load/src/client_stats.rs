@@ -39,7 +39,6 @@ pub(super) fn empty_stats(plan: &Plan) -> LoadStats {
                     Until::Each { requests, .. } => requests,
                     _ => None,
                 },
-                seed: plan.seed,
                 time: Times::with_room(),
                 ..JobStats::default()
             })

@@ -68,8 +68,8 @@ pub use link::Link;
 pub use live::{LIVE, LivePoint, LiveTrial, read_live};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, LifeFairness, Load, OpenLoop,
-    ProbeClients, ReplyBytes, ServiceSample, SessionStep, Sessions, TimesOverWindow, TlsFigures,
-    Window, measurable,
+    ProbeClients, ReplyBytes, SessionStep, Sessions, TimesOverWindow, TlsFigures, Window,
+    measurable,
 };
 pub use load_event::{LoadEvent, LoadSnapshot, Phase};
 pub use load_stats::{LoadStats, StoppedBy};

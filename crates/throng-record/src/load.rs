@@ -254,9 +254,6 @@ pub struct Completion {
     /// From when a client began to connect until it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_time: Option<Latency>,
-    /// The mean of a random sample of the service times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service_sample: Option<ServiceSample>,
     /// Failed attempts to connect, by kind: "connect-timeout" if SYNs were not answered, "refused", ... They are
     /// included in the load's errors. Other errors are of established connections.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -272,18 +269,6 @@ impl Completion {
         let time = self.last_done_s.and_then(measurable);
         self.clients_per_s = time.map(|time| f64::from(self.clients_done) / time);
     }
-}
-
-/// A random sample of service times.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ServiceSample {
-    /// Its size: 50, or the number of all service times if smaller.
-    pub count: u32,
-    /// Their mean service time.
-    pub mean_us: f64,
-    /// Its seed.
-    pub seed: u64,
 }
 
 /// The client that failed first.

@@ -386,6 +386,7 @@ fn side(cpu_ms: f64, cpu_percent: f64, memory: f64) -> Side {
         ("cpu_user_ms", cpu_ms * 0.2),
         ("cpu_system_ms", cpu_ms * 0.8),
         ("cpu_percent", cpu_percent),
+        ("run_cpu_percent", cpu_percent),
         ("parent_cpu_percent", cpu_percent / 2.0),
         ("pss_bytes", 1_400_000.0 + memory),
         ("peak_bytes", 1_500_000.0 + memory),

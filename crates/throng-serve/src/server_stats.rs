@@ -37,7 +37,9 @@ const ROWS_FREE: usize = 8;
 const ROWS_KEPT: usize = 9;
 const NOTIFIED: usize = 10;
 const REFUSED: usize = 11;
-const ENDED: usize = REFUSED + REFUSALS.len();
+const ANSWERED: usize = REFUSED + REFUSALS.len();
+const ANSWERED_NS: usize = ANSWERED + 1;
+const ENDED: usize = ANSWERED_NS + 1;
 const TOTALS: usize = (ENDED + CLOSE_REASONS.len()).next_multiple_of(ROW_WORDS);
 
 // After the totals come the rows, and then, for each of several loops, its clients and requests.
@@ -197,6 +199,8 @@ impl ServerStats {
             bytes_in: total(BYTES_IN),
             bytes_out: total(BYTES_OUT),
             notifications: Some(total(NOTIFIED)).filter(|count| *count > 0),
+            answered: total(ANSWERED),
+            answered_ns: total(ANSWERED_NS),
             outcomes: named(&CLOSE_REASONS, |reason| match reason {
                 CloseReason::GivenUp => 0, // counted as rejected
                 _ => total(ENDED + *reason as usize),
@@ -381,7 +385,12 @@ impl Drop for ConnectionStats {
         let Some(row) = self.row else {
             return;
         };
-        row[CLOSED_AT].store(self.shared.now(), Relaxed);
+        let now = self.shared.now();
+        if self.requests > 0 {
+            add(ANSWERED, 1);
+            add(ANSWERED_NS, now - row[CONNECTED_AT].load(Relaxed));
+        }
+        row[CLOSED_AT].store(now, Relaxed);
         let state = row[STATE].fetch_or(self.reason as u64, Relaxed);
         if let Some(number) = Worker::of(state).as_number() {
             let at = WORKERS + 2 * number as usize;

@@ -23,6 +23,12 @@ pub struct ServerCounts {
     /// Readiness notifications from the kernel, for models that use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<u64>,
+    /// Ended connections with at least one answered request.
+    #[serde(default)]
+    pub answered: u64,
+    /// Time from accept() to the end of these connections, summed, in nanoseconds.
+    #[serde(default)]
+    pub answered_ns: u64,
     /// Connections by how they ended.
     pub outcomes: BTreeMap<String, u64>,
     /// Connections beyond the limit of the per-client log; the totals include them.

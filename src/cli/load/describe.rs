@@ -387,16 +387,6 @@ fn completion(load: &Load, jobs: &Completion) -> Vec<(&'static str, String)> {
         let time = format::time(seconds * 1e6);
         lines.push(("think time", format!("mean {time}")));
     }
-    if let Some(sample) = &jobs.service_sample {
-        let mean = format::time(sample.mean_us);
-        lines.push((
-            "sample",
-            format!(
-                "mean service time of {} random requests: {mean}",
-                sample.count
-            ),
-        ));
-    }
     lines
 }
 

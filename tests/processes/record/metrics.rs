@@ -23,11 +23,11 @@ fn not_expected(name: &str) -> bool {
         "clients_per_s",
         "job_p50_us",
         "job_p99_us",
-        "latency_sample_us",
         "think_mean_s",
         "clients_failed",
         "clients_unfinished",
         "clients_done",
+        "server_connection_mean_us",
     ];
     // Replies of http have a status and a body.
     let of_http = [

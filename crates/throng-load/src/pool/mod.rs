@@ -114,8 +114,6 @@ pub(super) struct ClientPool {
     /// The recorded service times at the end of the last slice, and the number of replies.
     seen: Times,
     seen_replies: u64,
-    /// Random numbers for sampling service times, with short-lived clients.
-    sampler: fastrand::Rng,
     progress: Progress,
     random: fastrand::Rng,
 }
@@ -207,10 +205,6 @@ impl ClientPool {
             stats: client_stats::empty_stats(plan),
             seen: Times::default(),
             seen_replies: 0,
-            // The streams of neighbouring seeds are similar in their first numbers, which the schedules use.
-            sampler: fastrand::Rng::with_seed(
-                plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-            ),
             schedule,
             origin: if plan.in_slices { NOT_BEGUN } else { 0 },
             asked_ns: 0,
@@ -391,9 +385,6 @@ impl ClientPool {
             if let Some(part) = part {
                 self.stats.times_by_part.record_in_place(part.number, took);
                 self.stats.service_time.record_in_place(took);
-                if let Some(jobs) = &mut self.stats.jobs {
-                    jobs.sample.offer(self.sampler.u64(..), took);
-                }
             }
             return;
         };

@@ -36,6 +36,8 @@ struct CpuProbe {
     pace: Pace,
     group: Option<Group>,
     ticks_before: Option<Ticks>,
+    /// Before the first client connects.
+    first: Option<Reading>,
     start: Option<Reading>,
     last: Option<Reading>,
     end: Option<Reading>,
@@ -54,6 +56,7 @@ impl Default for CpuProbe {
             pace: Pace::new(INTERVAL),
             group: None,
             ticks_before: None,
+            first: None,
             start: None,
             last: None,
             end: None,
@@ -128,12 +131,12 @@ impl Probe for CpuProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
         self.group = Group::of(target.tree.root());
         self.quota = Groups::of(target.tree.main(), "cpu");
-        read(&target.tree, None)
-            .map(drop)
-            .map_err(|error| Unsupported {
-                reason: format!("its CPU clock cannot be read: {error:#}"),
-                remedy: "see whether the process runs, as a user that we may look at".to_owned(),
-            })
+        let first = read(&target.tree, self.group.as_ref()).map_err(|error| Unsupported {
+            reason: format!("its CPU clock cannot be read: {error:#}"),
+            remedy: "see whether the process runs, as a user that we may look at".to_owned(),
+        })?;
+        self.first = Some(first);
+        Ok(())
     }
 
     fn sample(
@@ -183,13 +186,14 @@ impl Probe for CpuProbe {
     }
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        let (Some(start), Some(end)) = (&self.start, &self.end) else {
+        let (Some(first), Some(start), Some(end)) = (&self.first, &self.start, &self.end) else {
             return;
         };
         let total_ms = end.total.saturating_sub(start.total).as_secs_f64() * 1e3;
         out("cpu_ms", total_ms);
         out("cpu_percent", percent(start, end));
-        out("parent_cpu_percent", share(start, end, |at| at.parent));
+        out("run_cpu_percent", percent(first, end));
+        out("parent_cpu_percent", share(first, end, |at| at.parent));
         if let Some(cpus) = self.quota.cpu_quota() {
             let [before, after] = &self.throttling;
             let grown = Throttling::between(before, after);

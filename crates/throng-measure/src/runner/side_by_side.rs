@@ -187,7 +187,9 @@ fn use_cpu_of_slices(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slic
     let Some(side) = side else { return };
     let took_ns: u64 = slices.iter().map(|slice| slice.took_ns).sum();
     let cpu_time: Option<u64> = slices.iter().map(cpu_ns).sum();
-    side.metrics.remove("parent_cpu_percent");
+    for of_run in ["run_cpu_percent", "parent_cpu_percent"] {
+        side.metrics.remove(of_run);
+    }
     let (Some(cpu_time), Some(before_ms)) = (cpu_time, side.metrics.get("cpu_ms").copied()) else {
         return;
     };

@@ -5,9 +5,9 @@
 //! [`summary`](LoadStats::summary) computes the figures once, from the merged results.
 
 mod bias;
-mod sample;
 mod sessions;
 mod sizes;
+mod sum;
 mod summary;
 mod synthetic;
 #[cfg(test)]
@@ -23,9 +23,9 @@ use throng_stats::fairness::Counts;
 
 use crate::WarmUp;
 pub use bias::{Bias, EarlyBias, ServedClient};
-pub use sample::{Sample, Sum};
 pub use sessions::{SessionStats, StepStats};
 pub use sizes::SizeStats;
+pub use sum::Sum;
 pub use synthetic::synthetic;
 pub use times::{Times, TimesByPart};
 pub use tls::TlsStats;
@@ -227,8 +227,6 @@ pub struct JobStats {
     pub requests_each: Option<u32>,
     /// Maximum concurrent clients.
     pub at_once: u32,
-    /// The seed of the sample.
-    pub seed: u64,
     /// Clients that made all their requests, or lived their time, and got every reply.
     pub done: u32,
     /// Clients that failed permanently.
@@ -241,8 +239,6 @@ pub struct JobStats {
     pub think: Sum,
     /// Failed attempts to connect, by kind.
     pub connect_failures: BTreeMap<String, u64>,
-    /// A sample of the service times.
-    pub sample: Sample,
     /// The client that failed first.
     pub first_failure: Option<FailedClient>,
 }
@@ -474,14 +470,12 @@ impl JobStats {
     fn merge(&mut self, other: &Self) {
         self.requests_each = self.requests_each.max(other.requests_each);
         self.at_once = self.at_once.saturating_add(other.at_once);
-        self.seed = self.seed.max(other.seed);
         self.done = self.done.saturating_add(other.done);
         self.failed = self.failed.saturating_add(other.failed);
         self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
         self.time.merge(&other.time);
         self.think.merge(other.think);
         merge_counts(&mut self.connect_failures, &other.connect_failures);
-        self.sample.merge(&other.sample);
         let first = least(self.first_failure.as_ref(), other.first_failure.as_ref());
         self.first_failure = first.cloned();
     }

@@ -191,7 +191,6 @@ impl LoadStats {
             clients_per_s: None,
             think_s_mean: jobs.think.mean_s(),
             job_time: jobs.time.latency(),
-            service_sample: jobs.sample.figures(jobs.seed),
             connect_failures: jobs.connect_failures.clone(),
             first_failure: jobs.first_failure.as_ref().map(|first| FirstFailure {
                 client: first.client,

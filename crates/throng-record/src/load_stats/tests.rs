@@ -32,10 +32,7 @@ enum Event {
         time: u64,
         at_ns: i64,
     },
-    Sampled {
-        drawn: u64,
-        time: u64,
-    },
+    Thought(u64),
     Served {
         connected_ns: i64,
         replies: u64,
@@ -76,7 +73,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (0..3_u8, at(), 0..100_u32)
             .prop_map(|(kind, at_ns, client)| Event::Failed { kind, at_ns, client }),
         2 => (time(), at()).prop_map(|(time, at_ns)| Event::Done { time, at_ns }),
-        4 => (any::<u64>(), time()).prop_map(|(drawn, time)| Event::Sampled { drawn, time }),
+        4 => time().prop_map(Event::Thought),
         2 => (at(), 0..100_000_u64)
             .prop_map(|(connected_ns, replies)| Event::Served { connected_ns, replies }),
         2 => (at(), 0..u64::MAX / 4)
@@ -142,7 +139,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
             stats.error(&kind.to_string(), at_ns, (kind & 1 == 1).then_some("so"));
             see_failure(stats, at_ns, client, kind);
         }
-        Event::Done { .. } | Event::Sampled { .. } => {
+        Event::Done { .. } | Event::Thought(_) => {
             see_job(stats.jobs.get_or_insert_default(), event);
         }
         Event::Served {
@@ -204,10 +201,7 @@ fn see_job(jobs: &mut JobStats, event: &Event) {
             jobs.time.record(time);
             jobs.last_done_ns = jobs.last_done_ns.max(Some(at_ns));
         }
-        Event::Sampled { drawn, time } => {
-            jobs.sample.offer(drawn, time);
-            jobs.think.add(time);
-        }
+        Event::Thought(time) => jobs.think.add(time),
         _ => {}
     }
 }

@@ -3,6 +3,7 @@
 use super::Better::{Higher, Lower, Neutral};
 use super::{Combine, Detail, Load, Metric, Source, Statistic, Subject, Times, Unit};
 use crate::{Completion, Fairness, LifeFairness, Slice, Trial};
+use throng_spec::ServerCounts;
 
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
@@ -78,8 +79,12 @@ pub const METRICS: &[Metric] = &[
         .column(37).compared(),
     Metric::of_times("job_p99_us", "Job p99", "99th percentile of job time", Times::Job, Statistic::P99)
         .column(38).compared(),
-    Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 random requests of short-lived clients", |load| Some(jobs(load)?.service_sample?.mean_us))
-        .called("mean latency of 50 requests").column(36).compared(),
+    Metric {
+        source: Source::Trial(connection_time),
+        subject: Subject::Server,
+        ..Metric::of_load("server_connection_mean_us", "Connection time", Unit::Microseconds, Lower, "mean time from accept() of a short-lived client's connection until the server closed it, by the server's own clock, without the wait in the accept queue (built-in servers only)", |_| None)
+    }
+        .called("the server's time per connection").column(36),
     Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean think time before a request of short-lived clients", |load| jobs(load)?.think_s_mean),
 
     Metric::of_load("warm_up_s", "Warm-up", Unit::Seconds, Neutral, "warm-up time until the request rate was level", |load| Some(load.warm_up?.took_s)),
@@ -168,11 +173,22 @@ pub const METRICS: &[Metric] = &[
     },
 ];
 
+/// What a built-in server counted in a timed trial.
+fn counted(trial: &Trial) -> Option<&ServerCounts> {
+    let is_counted = trial.purpose.is_timed() && trial.failure.is_none();
+    trial.server_counts.as_ref().filter(|_| is_counted)
+}
+
 fn notifications(trial: &Trial) -> Option<f64> {
-    let counts = trial.server_counts.as_ref()?;
-    let is_counted = trial.purpose.is_timed() && trial.failure.is_none() && counts.requests > 0;
-    let notifications = counts.notifications.filter(|_| is_counted)?;
+    let counts = counted(trial)?;
+    let notifications = counts.notifications.filter(|_| counts.requests > 0)?;
     Some(notifications as f64 / counts.requests as f64)
+}
+
+fn connection_time(trial: &Trial) -> Option<f64> {
+    jobs(trial.load.as_ref()?)?;
+    let counts = counted(trial)?;
+    (counts.answered > 0).then(|| counts.answered_ns as f64 / counts.answered as f64 / 1e3)
 }
 
 fn jobs(load: &Load) -> Option<&Completion> {

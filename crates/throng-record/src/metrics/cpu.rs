@@ -61,7 +61,8 @@ const VALUES: &[Metric] = of_sides! { "cpu", Timed:
     "cpu_ms", "CPU time", Milliseconds, Lower, "CPU time during the measurement";
     "cpu_user_ms", "User CPU time", Milliseconds, Lower, "CPU time in user mode during the measurement; absent if processes are too short-lived to tell";
     "cpu_system_ms", "System CPU time", Milliseconds, Lower, "CPU time in the kernel during the measurement";
-    "parent_cpu_percent", "Parent CPU usage", Percent, Neutral, "CPU usage of the server's main process, without its children";
+    "run_cpu_percent", "CPU usage, whole run", Percent, Neutral, "CPU time over elapsed time from before the first client connects until the measurement ends";
+    "parent_cpu_percent", "Parent CPU usage", Percent, Neutral, "CPU usage of the server's main process, without its children, from before the first client connects until the measurement ends";
     "cpu_quota_percent", "CPU quota", Percent, Neutral, "CPU usage that the quota of its control group allows (cpu.max, cpu.cfs_quota_us)";
     "quota_periods", "Quota periods", Count, Neutral, "periods of that quota in which the group ran, during the measurement";
     "throttled_periods", "Throttled periods", Count, Neutral, "periods in which the group used up its quota and was stopped";

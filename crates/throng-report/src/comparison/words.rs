@@ -15,9 +15,8 @@ const TIMES: [(&str, [&str; 2]); 3] = [
 /// More inconclusive measures than this share one sentence.
 const MOST_SENTENCES: usize = 2;
 
-/// Measures that repeat others: clients per second is the inverse of completion time, and the mean of a sample is
-/// close to the mean of all requests.
-const UNSAID: [&str; 2] = ["clients_per_s", "latency_sample_us"];
+/// A measure that repeats another: clients per second is the inverse of completion time.
+const UNSAID: &str = "clients_per_s";
 
 /// How much a sentence says about each difference.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -251,7 +250,7 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
 /// The measures with this verdict; speed comes first, as in the tables.
 fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &PairMetric> {
     let is_speed = |one: &&PairMetric| one.metric.is_speed();
-    let of = move |one: &&PairMetric| one.verdict == verdict && !UNSAID.contains(&one.name);
+    let of = move |one: &&PairMetric| one.verdict == verdict && one.name != UNSAID;
     let all = || pair.measures.iter().filter(of);
     let first = all().filter(is_speed);
     // Equal fairness is not worth a sentence.

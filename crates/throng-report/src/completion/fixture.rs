@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::fixture;
-use throng_record::{Completion, Run, ServiceSample, Side, Trial};
+use throng_record::{Completion, Run, Side, Trial};
 
 /// Three servers, one of which turns clients away from 1000 clients on.
 pub(crate) fn record() -> (Run, Vec<Trial>) {
@@ -63,11 +63,6 @@ fn give_jobs(trial: &mut Trial) {
         clients_per_s: Some(f64::from(done) / seconds),
         think_s_mean: None,
         job_time: Some(fixture::latency(&[1_000_000, 2_000_000])),
-        service_sample: Some(ServiceSample {
-            count: 50,
-            mean_us: 100.0 * slowness,
-            seed: 1,
-        }),
         connect_failures,
         first_failure: None,
     }));

@@ -299,8 +299,8 @@ mod tests {
 
     fn row(publication: usize, clients: u32, note: &str, cell: Cell) -> Row {
         Row {
-            metric: "latency_sample_us".to_owned(),
-            title: "Mean of 50".to_owned(),
+            metric: "server_connection_mean_us".to_owned(),
+            title: "Connection time".to_owned(),
             clients: Some(clients),
             note: Some(note.to_owned()),
             cells: vec![cell],
@@ -328,7 +328,10 @@ mod tests {
         let headings: Vec<String> = table.groups().map(|group| group.heading()).collect();
         assert_eq!(
             headings,
-            ["Mean of 50, us (on Linux)", "Mean of 50, us (on Solaris)"]
+            [
+                "Connection time, us (on Linux)",
+                "Connection time, us (on Solaris)"
+            ]
         );
         let labels: Vec<String> = table.rows.iter().map(Row::label).collect();
         assert_eq!(labels, ["100 clients", "200 clients", "100 clients"]);
