@@ -22,6 +22,7 @@ use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, probes};
 use crate::record::format::list;
 use crate::record::{Comparison, HALF_WIDTH, Method, ServerInfo, Settings, StudyInfo, Why};
+use crate::spec::Until;
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
@@ -52,7 +53,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     slice: Option<Duration>,
     /// Whether to see why servers differ, in some seconds that are not timed: their CPU time by part, system calls and
-    /// waits. With slices only.
+    /// waits.
     #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true, action = clap::ArgAction::Set,
           value_parser = values::one_of(&[("on", true), ("off", false)]))]
     why: bool,
@@ -162,6 +163,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     runner::check_times(&settings.load, measuring.says_times())?;
     settings.dialogue = runner::dialogue(&settings)?;
     settings.method = method(arguments, &settings, origin)?;
+    settings.why = why(arguments, &settings, running::some(&kinds), origin)?;
     if settings.method.is_trials() && settings.load.longest_warm_up() > settings.load.warm_up {
         settings.load.warm_up_limit = Some(arguments.warm_up_limit);
     }
@@ -242,31 +244,46 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
             budget_s: arguments.budget.unwrap_or(BUDGET).as_secs_f64(),
             warm_up_limit_s: arguments.warm_up_limit.as_secs_f64(),
             half_width: HALF_WIDTH,
-            why: match (arguments.profile, arguments.why) {
-                (true, _) => Why::Profile,
-                (false, true) => Why::On,
-                (false, false) => Why::Off,
-            },
         }),
         _ => {
             let of_slices = [
                 ("--budget", arguments.budget.is_some()),
                 ("--slice", arguments.slice.is_some()),
-                ("--profile", arguments.profile),
             ];
-            let remedy = if arguments.profile {
-                "leave it out"
-            } else {
-                "use --runs and --duration instead"
-            };
             match of_slices.into_iter().find(|(_, is_given)| *is_given) {
                 None => Ok(Method::Trials),
                 Some((flag, _)) => Err(Usage(format!(
-                    "{flag} is for slices, which cannot be used with {}; {remedy}",
+                    "{flag} is for slices, which cannot be used with {}; use --runs and --duration instead",
                     why_not.unwrap_or("--duration or --method trials")
                 ))),
             }
         }
+    }
+}
+
+/// How closely the servers are watched.
+fn why(
+    arguments: &Arguments,
+    settings: &Settings,
+    some_run_already: bool,
+    origin: &Origin,
+) -> Result<Why, Usage> {
+    let why_not = if arguments.servers.servers.len() < 2 {
+        Some("a single server")
+    } else if !origin.hosts().is_empty() {
+        Some("clients on several hosts")
+    } else if !settings.method.is_trials() {
+        None
+    } else if !matches!(settings.load.until(), Until::Duration(_)) {
+        Some("a number of requests; use --duration")
+    } else {
+        some_run_already.then_some("trials of servers that already run")
+    };
+    match (arguments.profile, arguments.why, why_not) {
+        (true, _, Some(with)) => Err(Usage(format!("--profile cannot be used with {with}"))),
+        (true, _, None) => Ok(Why::Profile),
+        (false, true, None) => Ok(Why::On),
+        (false, ..) => Ok(Why::Off),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A study as text: its parts, servers, loads, and estimated duration.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -195,12 +196,12 @@ impl Part {
 
 /// The purposes of trials in addition to the timed ones: counting events, capturing packets.
 #[cfg(target_os = "linux")]
-fn purposes_beside(names: &[String]) -> Vec<Purpose> {
-    probes::choose(names).map_or(Vec::new(), |kinds| probes::other_purposes(&kinds))
+fn purposes_beside(names: &[String]) -> BTreeSet<Purpose> {
+    probes::choose(names).map_or(BTreeSet::new(), |kinds| probes::other_purposes(&kinds))
 }
 
 /// Nothing is measured on this system.
 #[cfg(not(target_os = "linux"))]
-fn purposes_beside(_names: &[String]) -> Vec<Purpose> {
-    Vec::new()
+fn purposes_beside(_names: &[String]) -> BTreeSet<Purpose> {
+    BTreeSet::new()
 }

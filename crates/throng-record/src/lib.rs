@@ -253,6 +253,9 @@ pub struct Settings {
     /// How timed trials are run.
     #[serde(default, skip_serializing_if = "Method::is_trials")]
     pub method: Method,
+    /// Whether the servers are also watched, in turns that are not timed.
+    #[serde(default, skip_serializing_if = "Why::is_off")]
+    pub why: Why,
     /// Timed trials per server and number of clients.
     pub runs: u32,
     /// Trials that count events, and trials that capture packets, per server and number of clients.

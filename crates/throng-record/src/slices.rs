@@ -25,9 +25,6 @@ pub enum Method {
         warm_up_limit_s: f64,
         /// Half the width of the 95 % interval at which a ratio is precise: 0.01 means ±1 %.
         half_width: f64,
-        /// Whether the servers are also watched, in turns that are not timed.
-        #[serde(default, skip_serializing_if = "Why::is_off")]
-        why: Why,
     },
 }
 
@@ -67,7 +64,6 @@ impl Method {
             budget_s: budget.as_secs_f64(),
             warm_up_limit_s: warm_up_limit.unwrap_or(WARM_UP_LIMIT).as_secs_f64(),
             half_width: HALF_WIDTH,
-            why: Why::Off,
         }
     }
 

@@ -93,16 +93,16 @@ pub fn select(
         "every descriptor looked at has a bit in both sets"
     );
     // Both types depend on the system.
-    let time = timeout
-        .map(|timeout| libc::timeval {
-            tv_sec: timeout.as_secs() as _,
-            tv_usec: (timeout.as_micros() % 1_000_000) as _,
-        })
+    let mut limit = timeout.map(|timeout| libc::timeval {
+        tv_sec: timeout.as_secs() as _,
+        tv_usec: (timeout.as_micros() % 1_000_000) as _,
+    });
+    let time = limit
         .as_mut()
         .map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // SAFETY: both sets are at least `count` bits long (asserted above) and exclusively borrowed;
     // the kernel reads and writes only the first `count` bits, rounded up to words. `time` is null
-    // or points to a live timeval.
+    // or points to `limit`, which lives until the call is over.
     let ready = unsafe {
         libc::select(
             highest + 1,

@@ -20,7 +20,7 @@ use crate::measure::network::link;
 use crate::measure::network::loss::Loss;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::{
-    ClientHost, Host, LeftOut, Method, Resources, ServerInfo, Settings, StudyInfo, StudyPart,
+    ClientHost, Host, LeftOut, Method, Resources, ServerInfo, Settings, StudyInfo, StudyPart, Why,
 };
 use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
@@ -236,6 +236,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     let bound = |cpus: Vec<u32>| if part.pinned { cpus } else { Vec::new() };
     Ok(Settings {
         method: method(part, common),
+        why: Why::Off,
         load: load(part, common).map_err(|error| match error {
             NoLoad::Wrong(error) => wrong_load(study, part, &error),
             NoLoad::Usage(usage) => usage.into(),

@@ -94,17 +94,45 @@ fn a_server_that_ends_while_it_is_watched_fails_and_the_others_go_on() {
     );
 }
 
+/// With think time there are no slices: trials that count events are watched instead.
 #[test]
-fn flame_graphs_need_slices() {
-    let ran = compare(&[
-        "epoll",
-        "poll",
-        "--profile",
-        "--method",
-        "trials",
+fn mostly_idle_clients_are_watched_in_trials() {
+    let trials = [
+        "--think",
+        "100ms",
+        "--clients",
+        "50",
         "--runs",
-        "1",
-    ]);
+        "3",
+        "--duration",
+        "500ms",
+    ];
+    let ran = compare(&[&["select", "epoll"][..], &trials].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let seen: Vec<_> = ran
+        .trials()
+        .into_iter()
+        .filter_map(|trial| Some((trial.server, trial.purpose, trial.profile?)))
+        .collect();
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    for (server, purpose, profile) in seen {
+        assert_eq!(purpose, Purpose::Profiled, "{server}");
+        assert!(
+            profile.turns.iter().any(|turn| turn.replies > 0),
+            "{profile:?}"
+        );
+        assert!(
+            profile.turns.iter().all(|turn| turn.took_ns > 0),
+            "{profile:?}"
+        );
+    }
+    assert_eq!(ran.summary()["why"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn flame_graphs_need_a_measured_time() {
+    let ran = compare(&["epoll", "poll", "--profile", "--requests-per-client", "10"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
-    assert!(ran.err.contains("--profile is for slices"), "{}", ran.err);
+    let why = "--profile cannot be used with a number of requests; use --duration";
+    assert!(ran.err.contains(why), "{}", ran.err);
 }

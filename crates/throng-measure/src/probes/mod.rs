@@ -122,11 +122,10 @@ pub fn choose(names: &[String]) -> Result<Vec<&'static ProbeKind>, UnknownName> 
 }
 
 /// The purposes of the additional trials that these kinds need, each once, in order.
-pub fn other_purposes(kinds: &[&'static ProbeKind]) -> Vec<Purpose> {
+pub fn other_purposes(kinds: &[&'static ProbeKind]) -> BTreeSet<Purpose> {
     let others = kinds.iter().filter(|kind| !kind.purpose.is_timed());
     let can = others.filter(|kind| kind.supported().is_ok());
-    let purposes: BTreeSet<Purpose> = can.map(|kind| kind.purpose).collect();
-    purposes.into_iter().collect()
+    can.map(|kind| kind.purpose).collect()
 }
 
 /// What is measured in a trial.

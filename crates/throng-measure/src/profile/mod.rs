@@ -22,8 +22,8 @@ use crate::probes::{Tree, events, switches};
 use asleep::Asleep;
 use parts::StackCounts;
 use procfs::process::Process;
-use throng_record::Slice;
 use throng_record::profile::{Events, Profile, Turn, Watched};
+use throng_record::{Slice, Why};
 use throng_spec::registry::Unsupported;
 use throng_sys::calls;
 use throng_sys::perf::Event;
@@ -73,6 +73,25 @@ impl Watch {
         }
     }
 }
+
+/// Begins to watch something of CPUs.
+pub(crate) type Open = fn(&[u32]) -> Watch;
+
+/// What is watched one after the other, each with its number of turns.
+pub(crate) fn turns(why: Why) -> [(Open, u32); 2] {
+    let [stacks, calls] = match why {
+        Why::Off => [0, 0],
+        Why::On => [TURNS_FOR_STACKS, TURNS_FOR_CALLS],
+        Why::Profile => [TURNS_OF_PROFILE * TURNS_FOR_STACKS, TURNS_FOR_CALLS],
+    };
+    [(Watch::stacks, stacks), (Watch::calls, calls)]
+}
+
+/// Number of turns of each server for stacks, and for system calls.
+const TURNS_FOR_STACKS: u32 = 16;
+const TURNS_FOR_CALLS: u32 = 10;
+/// How many times as many turns make a flame graph.
+const TURNS_OF_PROFILE: u32 = 4;
 
 /// The tracepoint that every system call passes first.
 const ALL_CALLS: &str = "raw_syscalls/sys_enter";

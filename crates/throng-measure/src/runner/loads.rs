@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::plan::TrialSpec;
-use super::run_spec::RunSpec;
+use super::run_spec::{RunSpec, is_watched};
 use super::slices;
 use throng_record::load_event::LONGEST_CONNECT;
-use throng_record::{Method, Purpose, Settings, Trial, Why, duration};
+use throng_record::{Method, Purpose, Settings, Trial, duration};
 use throng_spec::{LoadSpec, RateRange, Spacing, Until};
 use throng_stats::steadiness;
 
@@ -49,19 +49,36 @@ fn side_by_side(settings: &Settings, clients: u32, members: u32) -> f64 {
             ..
         } => f64::from(rounds) * f64::from(members) * length_s.unwrap_or(SLICE_S),
     };
-    let why = match settings.method {
-        Method::Trials => Why::Off,
-        Method::Slices { why, .. } => why,
-    };
-    let watching = slices::time_of_watching(why, members);
+    let watching = slices::time_of_watching(settings.why, members);
     let slices = Duration::try_from_secs_f64(slices_s).unwrap_or_default() + watching;
     duration::side_by_side(&settings.load, clients, members, slices).as_secs_f64()
 }
 
 /// The expected duration of a trial by itself.
 pub(crate) fn estimate(settings: &Settings, planned: &TrialSpec) -> f64 {
-    duration::of_trial(&settings.load, planned.clients, planned.purpose).as_secs_f64()
+    let purpose = planned.purpose;
+    let mut expected = duration::of_trial(&settings.load, planned.clients, purpose);
+    if let Until::Duration(full) = settings.load.until()
+        && is_watched(settings, purpose)
+    {
+        let shortened = duration::shortened(full, purpose);
+        expected += window(settings, full, purpose).saturating_sub(shortened);
+    }
+    expected.as_secs_f64()
 }
+
+/// The measurement duration of a trial of a load with this one.
+fn window(settings: &Settings, full: Duration, purpose: Purpose) -> Duration {
+    let shortened = duration::shortened(full, purpose);
+    if is_watched(settings, purpose) {
+        shortened.max(full.min(WATCHED))
+    } else {
+        shortened
+    }
+}
+
+/// Minimum measurement of a trial in which the server is watched, if the timed one is longer.
+const WATCHED: Duration = Duration::from_secs(3);
 
 /// The load of a trial. `earlier` trials show how long the server needs to warm up.
 pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial, earlier: &[Trial]) -> LoadSpec {
@@ -73,7 +90,9 @@ pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial, earlier: &[Trial]) -> Load
         load.warm_up = warm_up(&load, &trial.server, earlier);
     }
     match load.until() {
-        Until::Duration(full) => load.duration = Some(duration::shortened(full, trial.purpose)),
+        Until::Duration(full) => {
+            load.duration = Some(window(&plan.settings, full, trial.purpose));
+        }
         Until::Each { limit: None, .. } => {
             load.time_limit = Some(plan.settings.load.coming() + time_for_jobs(&load));
         }
@@ -227,7 +246,6 @@ mod tests {
                 budget_s: 30.0,
                 warm_up_limit_s: 30.0,
                 half_width: 0.01,
-                why: Why::Off,
             },
             load: LoadSpec {
                 warm_up: Duration::from_secs(1),

@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 use super::loads;
 use super::observer::Audience;
 use super::plan::TrialSpec;
-use super::run_spec::{RunSpec, begun, utc_now};
+use super::run_spec::{RunSpec, begun, is_watched, utc_now};
 use super::spin;
 use super::trial::{self, Setup};
 use super::verify::Strictness;
 use crate::cluster::Origin;
 use crate::host;
 use crate::host::other_processes::Watch;
+use crate::profile;
 use crate::servers::server::{Launch, State};
 use throng_record::findings;
 use throng_record::findings::servers::{STOPPED_LATE, output};
-use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
+use throng_record::{Ending, Purpose, Run, ServerInfo, Settings, Spin, Store, Trial, Why};
 use throng_spec::{Assignment, Paths};
 
 /// Writes the record of a run before its first trial, and moves this process off the server's CPUs.
@@ -109,7 +110,11 @@ pub(crate) fn setup<'a>(
         program: &plan.program,
         load: Assignment {
             clients_csv: Some(store.csv("clients", trial)),
-            figures_every: figures_every.map(|every| loads::figures_every(plan, every)),
+            figures_every: if watched(settings, planned.purpose).is_off() {
+                figures_every.map(|every| loads::figures_every(plan, every))
+            } else {
+                Some(REPORTS_WHILE_WATCHED)
+            },
             ..Assignment::new(load, settings.load_threads)
         },
         client_cpus: &settings.client_cpus,
@@ -117,10 +122,23 @@ pub(crate) fn setup<'a>(
         rigour: strictness(info, settings),
         load_limit: loads::limit(plan, planned),
         purpose: planned.purpose,
+        why: watched(settings, planned.purpose),
         probes: plan.probes.clone(),
         files: store.file("captures", trial, ""),
     }
 }
+
+/// How closely the server of a trial by itself is watched.
+fn watched(settings: &Settings, purpose: Purpose) -> Why {
+    if is_watched(settings, purpose) {
+        settings.why
+    } else {
+        Why::Off
+    }
+}
+
+/// Interval between the clients' reports while a server is watched, whose turns begin and end with one.
+const REPORTS_WHILE_WATCHED: Duration = Duration::from_millis(10);
 
 /// The current speed of the CPUs of both sides.
 pub(crate) fn spin_now(plan: &RunSpec) -> (f64, f64) {
@@ -157,6 +175,10 @@ pub(crate) fn store_result(
     trial.start_skew = result.start_skew;
     trial.network = result.network;
     trial.server_counts = result.server_counts;
+    trial.profile = result.profile;
+    if settings.why == Why::Profile {
+        profile::write(&store.file("profiles", trial, ".folded"), &result.stacks)?;
+    }
     let mut messages = result.messages;
     for words in replies(trial) {
         messages.scan(&words, "a reply");

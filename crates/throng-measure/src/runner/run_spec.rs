@@ -15,6 +15,7 @@ use throng_record::{
     Attempt, ClientHost, Comparison, Ending, Host, Limit, OtherProcess, Purpose, Run,
     SCHEMA_VERSION, ServerInfo, Settings, StudyInfo, ThrongProgram, Trial,
 };
+use throng_spec::Until;
 use throng_spec::registry::{Entry as _, Unsupported};
 
 /// A run, resolved and ready to begin.
@@ -169,11 +170,24 @@ impl RunSpec {
         } else {
             1
         };
+        let mut others = other_purposes(&self.probes);
+        if is_watched(&self.settings, Purpose::Profiled) {
+            others.insert(Purpose::Profiled);
+        }
         [rounds(runs, timed), rounds(1, at_load)]
             .into_iter()
-            .chain(other_purposes(&self.probes).into_iter().map(of_other))
+            .chain(others.into_iter().map(of_other))
             .collect()
     }
+}
+
+/// Whether the server of a trial is watched. Side by side, it is watched between slices.
+pub(crate) fn is_watched(settings: &Settings, purpose: Purpose) -> bool {
+    let has_window = matches!(settings.load.until(), Until::Duration(_));
+    purpose == Purpose::Profiled
+        && has_window
+        && settings.method.is_trials()
+        && !settings.why.is_off()
 }
 
 /// A run before its first new trial.

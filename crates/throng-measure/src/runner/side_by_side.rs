@@ -11,8 +11,7 @@ use super::run_spec::{RunSpec, utc_now};
 use super::slices::{self, Member, Plan, ServerSlices};
 use super::trial;
 use crate::probes::ProbeKind;
-use crate::profile;
-use throng_record::{Method, Purpose, Settling, Side, Slice, Store, Trial, Why};
+use throng_record::{Method, Purpose, Settling, Side, Slice, Store, Trial};
 use throng_stats::steadiness;
 
 /// Fewest rounds in which a change of a server's rate can be seen.
@@ -31,7 +30,6 @@ pub(crate) fn run(
         budget_s,
         warm_up_limit_s,
         half_width,
-        why,
     } = plan.settings.method
     else {
         return Ok(Vec::new());
@@ -66,7 +64,7 @@ pub(crate) fn run(
             budget: Duration::from_secs_f64(budget_s),
             warm_up_limit: Duration::from_secs_f64(warm_up_limit_s),
             half_width,
-            why,
+            why: plan.settings.why,
             reference: reference(plan, &trials),
             seed: plan.seed,
             keep_going: plan.settings.keep_going,
@@ -95,10 +93,6 @@ pub(crate) fn run(
         });
         add_machine(&mut result, others);
         trial.slices = slices;
-        trial.profile = seen.profile;
-        if why == Why::Profile {
-            profile::write(&store.file("profiles", &trial, ".folded"), &seen.stacks)?;
-        }
         store_result(plan, store, &mut trial, result)?;
         measured.push(trial);
     }
@@ -258,8 +252,6 @@ mod tests {
                 ..trial::Result::default()
             },
             slices: (0..60).map(slice).collect(),
-            profile: None,
-            stacks: Vec::new(),
         }
     }
 

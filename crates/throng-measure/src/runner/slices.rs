@@ -16,13 +16,12 @@ use super::observer::Audience;
 use super::others::{Meter, OtherCpu};
 use super::trial::{self, Live, Setup};
 use crate::cluster::{LoadNews, Origin};
-use crate::host;
-use crate::profile::{Profiling, Watch};
+use crate::profile::{self, Watch};
 use crate::stage::{Halt, Stage, failed};
 use ratios::{are_precise, so_far};
 use server_cpu::ServerCpu;
 use throng_record::load_event::{NextSlice, SliceStats};
-use throng_record::{FailedStage, Phase, Profile, Slice, WarmUp, Why};
+use throng_record::{FailedStage, Phase, Slice, WarmUp, Why};
 use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
 
@@ -58,9 +57,6 @@ pub(crate) struct Member<'a> {
 pub(crate) struct ServerSlices {
     pub(crate) result: trial::Result,
     pub(crate) slices: Vec<Slice>,
-    /// What was seen of it, and its stacks with their counts.
-    pub(crate) profile: Option<Profile>,
-    pub(crate) stacks: Vec<(String, u64)>,
 }
 
 /// A server that only checks the others runs in the first `CONTROL_ROUNDS` of every `ROUNDS_PER_CONTROL` rounds: with two
@@ -140,8 +136,6 @@ pub(crate) fn run(
                 ServerSlices {
                     result,
                     slices: Vec::new(),
-                    profile: None,
-                    stacks: Vec::new(),
                 }
             }
         })
@@ -212,35 +206,19 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
     }
 }
 
-/// Number of turns of each server for stacks, and for system calls.
-const TURNS_FOR_STACKS: u32 = 16;
-const TURNS_FOR_CALLS: u32 = 10;
 /// The length of a turn of all servers together, so that watching takes some seconds, and the bounds of that of each.
 const TURN_OF_ALL: Duration = Duration::from_millis(320);
 const SHORTEST_TURN: Duration = Duration::from_millis(20);
 const LONGEST_TURN: Duration = Duration::from_millis(100);
-/// How many times as many turns make a flame graph.
-const TURNS_OF_PROFILE: u32 = 4;
 
 fn length_of_turn(servers: u32) -> Duration {
     let each = TURN_OF_ALL / servers.max(1);
     each.clamp(SHORTEST_TURN, LONGEST_TURN)
 }
 
-fn turns_for_stacks(why: Why) -> u32 {
-    match why {
-        Why::Off => 0,
-        Why::On => TURNS_FOR_STACKS,
-        Why::Profile => TURNS_OF_PROFILE * TURNS_FOR_STACKS,
-    }
-}
-
 /// How long watching this many servers takes.
 pub(crate) fn time_of_watching(why: Why, servers: u32) -> Duration {
-    let turns = match turns_for_stacks(why) {
-        0 => 0,
-        stacks => stacks + TURNS_FOR_CALLS,
-    };
+    let turns: u32 = profile::turns(why).iter().map(|(_, turns)| turns).sum();
     length_of_turn(servers) * turns * servers
 }
 
@@ -257,18 +235,11 @@ fn have_watched_turns(
     let length = length_of_turn(servers);
     let mut cpus: Vec<u32> = Vec::new();
     for server in visited.iter().flatten() {
-        cpus.extend(server.cpus());
+        cpus.extend(server.live.cpus());
     }
     cpus.sort_unstable();
     cpus.dedup();
-    let kinds = [
-        (
-            Watch::stacks as fn(&[u32]) -> Watch,
-            turns_for_stacks(plan.why),
-        ),
-        (Watch::calls, TURNS_FOR_CALLS),
-    ];
-    for (open, turns) in kinds {
+    for (open, turns) in profile::turns(plan.why) {
         let mut watch = open(&cpus);
         for round in 0..turns {
             let mut order: Vec<usize> = (0..visited.len()).collect();
@@ -287,7 +258,7 @@ fn have_watched_turns(
         }
     }
     for server in visited.iter_mut().flatten() {
-        server.name_stacks();
+        server.live.name_stacks();
     }
 }
 
@@ -335,9 +306,6 @@ struct SlicedServer<'a> {
     replies_per_s: f64,
     /// Slices without a reply since the last one with replies.
     empty: u32,
-    watching: Profiling,
-    profile: Option<Profile>,
-    stacks: Vec<(String, u64)>,
 }
 
 impl<'a> SlicedServer<'a> {
@@ -367,9 +335,6 @@ impl<'a> SlicedServer<'a> {
             warm_up: None,
             replies_per_s: 0.0,
             empty: 0,
-            watching: Profiling::default(),
-            profile: None,
-            stacks: Vec::new(),
         };
         let before = visited.server_cpu.used_at_rest();
         std::thread::sleep(WATCHED_AT_REST);
@@ -438,28 +403,14 @@ impl<'a> SlicedServer<'a> {
         Ok(())
     }
 
-    /// The CPUs where it may run.
-    fn cpus(&self) -> Vec<u32> {
-        let bound = self.setup.launch.cpus;
-        if bound.is_empty() || !self.live.server.is_started() {
-            return host::all_cpus();
-        }
-        bound.to_vec()
-    }
-
     /// Runs a slice that is not timed, while the server is watched.
     fn have_watched(&mut self, watch: &mut Watch, length: Duration, round: u32) -> Stage<()> {
-        let mut watching = std::mem::take(&mut self.watching);
+        let mut watching = std::mem::take(&mut self.live.watching);
         let mut tree = self.server_cpu.tree.clone();
         let have = || self.have(length, true, round);
         let watched = watching.watch(watch, round, &mut tree, have);
-        self.watching = watching;
+        self.live.watching = watching;
         watched
-    }
-
-    /// Gives the functions in its stacks their names, while it runs.
-    fn name_stacks(&mut self) {
-        (self.profile, self.stacks) = std::mem::take(&mut self.watching).finish();
     }
 
     /// Runs a slice; `None` if it had no reply.
@@ -566,8 +517,6 @@ impl<'a> SlicedServer<'a> {
         ServerSlices {
             result,
             slices: self.slices,
-            profile: self.profile,
-            stacks: self.stacks,
         }
     }
 }

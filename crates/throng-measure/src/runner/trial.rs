@@ -9,17 +9,21 @@ use super::verify::{Strictness, verify};
 use super::wire;
 use crate::cluster::follow::Follower;
 use crate::cluster::{self, Gathering, LoadNews, Origin};
+use crate::host;
 use crate::network::loss::Loss;
+use crate::probes::cpu;
 use crate::probes::{ClientPresence, Panel, ProbeKind, Sample, Subject, Target, Tree};
 use crate::processes::ending;
 use crate::processes::known_messages::ServerMessages;
 use crate::processes::orphans;
 use crate::processes::process::{Process, Stopped};
+use crate::profile::{self, Profiling};
 use crate::servers::live_server::{LiveServer, Processes};
 use crate::servers::server::{Launch, still};
 use crate::stage::{Halt, Stage, failed};
 use throng_record::{
-    Draft, FailedStage, Failure, HostPart, Load, Purpose, Side, StartSkew, StoppedBy,
+    Draft, FailedStage, Failure, HostPart, Load, Phase, Profile, Purpose, Side, Slice, StartSkew,
+    StoppedBy, Why,
 };
 use throng_spec::ServerCounts;
 use throng_spec::{Assignment, Endpoint, Target as Named};
@@ -55,6 +59,8 @@ pub(crate) struct Setup<'a> {
     /// Maximum duration of connecting, warm-up and measured phase together.
     pub(crate) load_limit: Duration,
     pub(crate) purpose: Purpose,
+    /// How closely the server is watched during the window.
+    pub(crate) why: Why,
     pub(crate) probes: Vec<&'static ProbeKind>,
     /// Path for files of probes, without extension.
     pub(crate) files: PathBuf,
@@ -78,6 +84,9 @@ pub(crate) struct Result {
     pub(crate) client_side: Option<Side>,
     pub(crate) network: Option<Side>,
     pub(crate) server_counts: Option<ServerCounts>,
+    /// What was seen of the server while it was watched, and its stacks with their counts.
+    pub(crate) profile: Option<Profile>,
+    pub(crate) stacks: Vec<(String, u64)>,
     /// The known messages of the server.
     pub(crate) messages: ServerMessages,
     /// Which part did not stop in time, if any.
@@ -139,6 +148,10 @@ pub(crate) struct Live<'a> {
     /// The panels of the server, the clients and the network.
     pub(crate) panels: [Panel; 3],
     pub(crate) follower: Follower,
+    /// What is seen of the server.
+    pub(crate) watching: Profiling,
+    /// What was seen of it, once the functions have their names.
+    seen: (Option<Profile>, Vec<(String, u64)>),
     /// When the load counts as hung.
     deadline: Instant,
     /// Length of the server's output before the load.
@@ -208,6 +221,8 @@ impl<'a> Live<'a> {
             load,
             panels: [server_side, client_side, network],
             follower: Follower::new(CLIENTS),
+            watching: Profiling::default(),
+            seen: (None, Vec::new()),
             deadline: Instant::now() + setup.load_limit + SLACK,
             stop,
         })
@@ -217,11 +232,107 @@ impl<'a> Live<'a> {
     fn watch(&mut self, audience: &mut Audience<'_>) -> Stage<Load> {
         loop {
             match self.step(audience)? {
-                LoadNews::Phase { waits: true, .. } => self.proceed()?,
+                LoadNews::Phase { phase, waits, .. } => {
+                    if waits {
+                        self.proceed()?;
+                    }
+                    if phase == Phase::Measure && !self.setup.why.is_off() {
+                        self.have_watched_turns(audience)?;
+                        self.name_stacks();
+                    }
+                }
                 LoadNews::Result(load) => return Ok(*load),
                 _ => {}
             }
         }
+    }
+
+    /// Watches the server in turns of the window, each from one report of the clients to a later one.
+    fn have_watched_turns(&mut self, audience: &mut Audience<'_>) -> Stage<()> {
+        let window = self.setup.load.load.duration.unwrap_or_default();
+        let turns = profile::turns(self.setup.why);
+        let number: u32 = turns.iter().map(|(_, number)| number).sum();
+        let ends = Instant::now() + window;
+        let cpus = self.cpus();
+        for (open, number_of_kind) in turns {
+            let mut watch = open(&cpus);
+            for round in 0..number_of_kind {
+                let Some(before) = self.fresh_report(audience)? else {
+                    return Ok(());
+                };
+                let mut tree = self.server.tree();
+                let mut watching = std::mem::take(&mut self.watching);
+                let have = || self.have_turn(before, window / (number + 1), audience);
+                let watched = watching.watch(&mut watch, round, &mut tree, have);
+                self.watching = watching;
+                watched?;
+                if Instant::now() >= ends {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of replies in the next report that had not been waiting to be read; `None` if the window is over.
+    fn fresh_report(&mut self, audience: &mut Audience<'_>) -> Stage<Option<u64>> {
+        loop {
+            let asked = Instant::now();
+            match self.step(audience)? {
+                LoadNews::Snapshot(snapshot) if asked.elapsed() >= STALE => {
+                    return Ok(snapshot.verified);
+                }
+                LoadNews::Phase { waits, .. } => {
+                    if waits {
+                        self.proceed()?;
+                    }
+                    return Ok(None);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the server does from a report with this number of replies on; `None` if the window ends before.
+    fn have_turn(
+        &mut self,
+        before: u64,
+        length: Duration,
+        audience: &mut Audience<'_>,
+    ) -> Stage<Option<Slice>> {
+        let (began, tree) = (Instant::now(), self.server.tree());
+        let used = cpu::total(&tree);
+        loop {
+            let Some(replies) = self.fresh_report(audience)? else {
+                return Ok(None);
+            };
+            let took = began.elapsed();
+            if took < length {
+                continue;
+            }
+            let used = cpu::total(&tree).zip(used);
+            let used = used.map(|(after, before)| after.saturating_sub(before));
+            return Ok(Some(Slice {
+                took_ns: took.as_nanos() as u64,
+                replies: replies.saturating_sub(before),
+                server_cpu_ns: used.map(|used| used.as_nanos() as u64),
+                ..Slice::default()
+            }));
+        }
+    }
+
+    /// The CPUs where the server may run.
+    pub(crate) fn cpus(&self) -> Vec<u32> {
+        let bound = self.setup.launch.cpus;
+        if bound.is_empty() || !self.server.is_started() {
+            return host::all_cpus();
+        }
+        bound.to_vec()
+    }
+
+    /// Gives the functions in the server's stacks their names, while it runs.
+    pub(crate) fn name_stacks(&mut self) {
+        self.seen = std::mem::take(&mut self.watching).finish();
     }
 
     /// Lets a load in slices, which is at rest, continue to its end.
@@ -311,8 +422,10 @@ impl<'a> Live<'a> {
             panels,
             written_before,
             stop,
+            seen,
             ..
         } = self;
+        (result.profile, result.stacks) = seen;
         let launch = &setup.launch;
         load.stop(STOP_LIMIT);
         result.note_hosts(load);
@@ -364,6 +477,9 @@ impl<'a> Live<'a> {
         }
     }
 }
+
+/// A report that arrives this soon after it is waited for had been there before.
+const STALE: Duration = Duration::from_millis(1);
 
 /// Which part of a server did not stop in time, if any.
 fn not_stopped(stopped: &Stopped, limit: Duration, signal: &str) -> Option<String> {

@@ -114,7 +114,12 @@ impl<'a> Scope<'a> {
                 }
             };
         }
-        let class = (section.kind == Kind::Answer).then_some("answer");
+        let class = match section.kind {
+            Kind::Answer => Some("answer"),
+            // Paper has as much room as a terminal.
+            _ if section.omit.contains(&Medium::Terminal) => Some("details"),
+            _ => None,
+        };
         html! {
             section class=[class] aria-label=(name) {
                 (heading(level, Some(&format!("{}{}", self.prefix(), section.id)), &title))

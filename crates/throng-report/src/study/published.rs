@@ -153,17 +153,34 @@ impl Table {
         self.rows.chunk_by(together).map(|rows| Group { rows })
     }
 
-    /// Reasons that are too long for a cell, each once. The cell shows the index in this list instead.
-    pub fn footnotes(&self) -> Vec<&str> {
-        let cells = self.rows.iter().flat_map(|row| &row.cells);
-        let mut notes: Vec<&str> = Vec::new();
-        for reason in cells.flat_map(Cell::reasons) {
-            if reason.chars().count() > LONGEST_REASON && !notes.contains(&reason) {
-                notes.push(reason);
-            }
-        }
-        notes
+    /// Whether the other table has the same publications, of one row each, so that both are rows of one table.
+    fn continues_in(&self, other: &Self) -> bool {
+        let headings = |table: &Self| -> Option<Vec<String>> {
+            let group = |group: Group<'_>| (group.rows.len() == 1).then(|| group.heading());
+            table.groups().map(group).collect()
+        };
+        let own = headings(self).filter(|own| !own.is_empty());
+        own.is_some() && own == headings(other) && self.servers == other.servers
     }
+}
+
+/// The parts of a study, those together that publish the same values.
+pub fn together<'a, 'b>(parts: &'b [PartReport<'a>]) -> impl Iterator<Item = &'b [PartReport<'a>]> {
+    parts.chunk_by(|a, b| a.published.continues_in(&b.published))
+}
+
+/// Reasons that are too long for a cell, each once. The cell shows the index in this list instead.
+pub fn footnotes<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'a str> {
+    let cells = tables
+        .flat_map(|table| &table.rows)
+        .flat_map(|row| &row.cells);
+    let mut notes: Vec<&str> = Vec::new();
+    for reason in cells.flat_map(Cell::reasons) {
+        if reason.chars().count() > LONGEST_REASON && !notes.contains(&reason) {
+            notes.push(reason);
+        }
+    }
+    notes
 }
 
 impl Group<'_> {
@@ -349,7 +366,7 @@ mod tests {
             servers: vec!["epoll".to_owned()],
             rows: cells.map(|cell| row(0, 1, "", cell)).to_vec(),
         };
-        let notes = table.footnotes();
+        let notes = footnotes(std::iter::once(&table));
         assert_eq!(notes, [why]);
         let texts: Vec<String> = table
             .rows

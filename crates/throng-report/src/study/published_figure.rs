@@ -1,7 +1,7 @@
 //! Published values as crosses beside the measured ones.
 
 use super::PartReport;
-use super::published::{Group, Row};
+use super::published::{Group, Row, together};
 use crate::figures::{
     AgainstClients, Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Series, Trace,
 };
@@ -29,27 +29,27 @@ const IDS: [&str; 12] = [
 ];
 const CROSSES: &str = "Crosses: published.";
 
-/// The figures of all parts, each with the index of its part. Values with several numbers of clients are lines; those
-/// with one are rows. `servers` are those of the whole study.
+/// The figures of the parts, each with the index of its parts among those [`together`]. Values with several numbers of
+/// clients are lines; those with one are rows. `servers` are those of the whole study.
 pub(crate) fn all(parts: &[PartReport<'_>], servers: &[String]) -> Vec<(usize, Figure)> {
     let mut figures: Vec<(usize, Figure)> = Vec::new();
-    for (index, part) in parts.iter().enumerate() {
+    for (index, parts) in together(parts).enumerate() {
         let mut rows = Vec::new();
         let here = |group: &Group<'_>| group.rows.iter().all(|row| row.system.is_none());
-        for group in part.published.groups().filter(here) {
+        let groups = parts[0].published.groups().enumerate();
+        for (place, group) in groups.filter(|(_, group)| here(group)) {
             let Some(id) = IDS.get(figures.len()) else {
                 return figures;
             };
             if group.rows.len() > 1 {
-                let drawn = lines(id, part, &group, servers);
+                let drawn = lines(id, &parts[0], &group, servers);
                 figures.extend(drawn.map(|figure| (index, figure)));
             } else {
-                let first = group.rows.first();
-                rows.extend(first.and_then(|row| ranked(row, &group.heading(), servers)));
+                rows.extend(ranked(parts, place, servers));
             }
         }
         if let (false, Some(id)) = (rows.is_empty(), IDS.get(figures.len())) {
-            figures.push((index, of_rows(id, part, rows)));
+            figures.push((index, of_rows(id, parts, rows)));
         }
     }
     figures
@@ -100,22 +100,58 @@ fn lines(
     })
 }
 
-/// The rows of a publication with one number of clients.
-fn ranked(row: &Row, heading: &str, servers: &[String]) -> Option<Ranked> {
-    let metric: &'static Metric = find(&row.metric).ok()?;
-    let greatest = row
-        .cells
-        .iter()
-        .flat_map(|cell| [cell.published_value, cell.measured_value]);
-    let values: Vec<f64> = greatest.flatten().collect();
+/// The rows of the publication with index `place`, which has one row in each of the parts.
+fn ranked(parts: &[PartReport<'_>], place: usize, servers: &[String]) -> Option<Ranked> {
+    let of_part =
+        |part: &'_ PartReport<'_>| Some(part.published.groups().nth(place)?.rows[0].clone());
+    let rows: Vec<Row> = parts.iter().filter_map(of_part).collect();
+    let first = rows.first()?;
+    let metric: &'static Metric = find(&first.metric).ok()?;
+    let cells = rows.iter().flat_map(|row| &row.cells);
+    let values = cells.flat_map(|cell| [cell.published_value, cell.measured_value]);
+    let values: Vec<f64> = values.flatten().collect();
     let most = values.iter().copied().fold(0.0, f64::max);
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     // In the published unit, which the title names.
-    let factor = metric.unit.read(1.0, &row.unit).unwrap_or(1.0);
-    let rows: Vec<Rank> = row
-        .cells
+    let factor = metric.unit.read(1.0, &first.unit).unwrap_or(1.0);
+    let groups: Vec<Grouped> = parts
         .iter()
-        .filter(|cell| cell.published.is_some())
+        .zip(&rows)
+        .map(|(part, row)| Grouped {
+            title: if parts.len() > 1 {
+                part.record.title.clone()
+            } else {
+                String::new()
+            },
+            ..Grouped::apart(ranks(row, factor, servers))
+        })
+        .collect();
+    let heading = parts[0].published.groups().nth(place)?.heading();
+    let with = first.clients.filter(|_| parts.len() == 1);
+    let with = with.map(|clients| format!(", {}", counted(clients, "client")));
+    let is_shown = |row: &Rank| row.point.is_some() && row.published.is_some();
+    let ranked = Ranked {
+        title: format!(
+            "{heading}{}: published / measured",
+            with.unwrap_or_default()
+        ),
+        axis: if least > 0.0 && most / least > FAR_APART {
+            Axis::logarithmic(metric.label, None)
+        } else {
+            Axis::linear(metric.label, None)
+        },
+        level: None,
+        band: None,
+        groups,
+    };
+    let any = ranked.rows().any(is_shown);
+    any.then_some(ranked)
+}
+
+/// The published cells of a row, in units of `factor` of the metric's own.
+fn ranks(row: &Row, factor: f64, servers: &[String]) -> Vec<Rank> {
+    let cells = row.cells.iter().filter(|cell| cell.published.is_some());
+    cells
         .map(|cell| {
             let measured = cell.measured_value.map(|value| Quantity {
                 low: cell.interval.map(|(low, _)| low),
@@ -131,36 +167,30 @@ fn ranked(row: &Row, heading: &str, servers: &[String]) -> Option<Ranked> {
                 ..Rank::of(&cell.server, palette::place(&cell.server, servers))
             }
         })
-        .collect();
-    let is_shown = |row: &Rank| row.point.is_some() && row.published.is_some();
-    let with = row
-        .clients
-        .map(|clients| format!(", {}", counted(clients, "client")));
-    rows.iter().any(is_shown).then(|| Ranked {
-        title: format!(
-            "{heading}{}: published / measured",
-            with.unwrap_or_default()
-        ),
-        axis: if least > 0.0 && most / least > FAR_APART {
-            Axis::logarithmic(metric.label, None)
-        } else {
-            Axis::linear(metric.label, None)
-        },
-        level: None,
-        band: None,
-        groups: vec![Grouped::apart(rows)],
-    })
+        .collect()
 }
 
-fn of_rows(id: &'static str, part: &PartReport<'_>, ranked: Vec<Ranked>) -> Figure {
-    let words: Vec<String> = ranked
-        .iter()
-        .flat_map(Ranked::rows)
-        .map(|row| format!("{} {}", row.name, row.text))
+fn of_rows(id: &'static str, parts: &[PartReport<'_>], ranked: Vec<Ranked>) -> Figure {
+    let groups = ranked.iter().flat_map(|ranked| &ranked.groups);
+    let words: Vec<String> = groups
+        .map(|group| {
+            let rows = group.rows.iter();
+            let rows: Vec<String> = rows
+                .map(|row| format!("{} {}", row.name, row.text))
+                .collect();
+            match group.title.as_str() {
+                "" => list(&rows),
+                title => format!("{title}: {}", list(&rows)),
+            }
+        })
         .collect();
-    let title = format!("{}: published and measured", part.record.title);
+    let about = match parts {
+        [part] => &part.record.title,
+        parts => &parts[0].published.rows[0].title,
+    };
+    let title = format!("{about}: published and measured");
     Figure {
-        alternative: format!("{title}. {}.", list(&words)),
+        alternative: format!("{title}. {}.", words.join("; ")),
         caption: format!("{CROSSES} Dots: measured, with intervals as in the table."),
         ranked,
         section: OfSection::Answer,

@@ -32,9 +32,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Of one trial of each server; `None` if the memory of either is unknown.
-    pub(super) fn of(both: [&Trial; 2]) -> Option<Self> {
+    /// Of the first trial of each server that shows it; `None` if the memory of either is unknown.
+    pub(super) fn of(trials: &[Vec<&Trial>; 2]) -> Option<Self> {
         let metric = named("memory_bytes_per_client")?;
+        let shows = |trial: &&&Trial| metric.of(trial).is_some();
+        let [reference, server] = [0, 1].map(|side| trials[side].iter().find(shows));
+        let both: [&Trial; 2] = [reference?, server?];
         let [reference, server] = both.map(|trial| metric.of(trial));
         let (reference, server) = (reference?, server?);
         let clients = f64::from(both[0].clients.max(1));

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::comparison::{Comparison, Pair};
 use memory::Memory;
 use throng_record::profile::{Function, Part, Profile, Turn, Watched};
-use throng_record::{MemoryPart, Purpose, Trial};
+use throng_record::{MemoryPart, Trial};
 use throng_spec::registry::Unsupported;
 use throng_stats::{Interval, differences, median};
 
@@ -155,25 +155,16 @@ impl Why {
     }
 
     fn of(trials: &[Trial], pair: &Pair) -> Option<Self> {
-        let watched_trial = |server: &str| {
-            let mut found = trials.iter().filter(|trial| {
-                let is_it = trial.server == server && trial.clients == pair.clients;
-                is_it && trial.purpose == Purpose::Timed
-            });
-            found.find(|trial| trial.profile.is_some())
+        let of_server = |server: &str| {
+            let is_it = |trial: &&Trial| trial.server == server && trial.clients == pair.clients;
+            trials.iter().filter(is_it).collect::<Vec<&Trial>>()
         };
-        let trials_of_both = [
-            watched_trial(&pair.reference)?,
-            watched_trial(&pair.server)?,
-        ];
-        let both = [
-            trials_of_both[0].profile.as_ref()?,
-            trials_of_both[1].profile.as_ref()?,
-        ];
+        let trials_of_both = [of_server(&pair.reference), of_server(&pair.server)];
+        let both = [watched(&trials_of_both[0])?, watched(&trials_of_both[1])?];
         // Servers that are not comparable have only the cost of the turns that were watched.
         let by = pair.by("server_cpu_us_per_request");
         let by = by.filter(|by| by.ratio.is_some());
-        let watched = both.map(median_cpu);
+        let watched_us = both.map(median_cpu);
         let timed = by.and_then(|by| Some([by.reference?, by.value?]));
         // Only a difference that is shown is divided: otherwise both have the same cost, and noise is no cause.
         let ratio = by
@@ -183,10 +174,10 @@ impl Why {
             let ratio = ratio.map_or(1.0, |ratio| ratio.value);
             [reference, reference * ratio]
         });
-        let costs = scaled.map_or(watched, |scaled| scaled.map(Some));
+        let costs = scaled.map_or(watched_us, |scaled| scaled.map(Some));
         // Without samples there is nothing to divide.
         let [of_reference, of_server] =
-            [0, 1].map(|side| costs[side].filter(|_| watched[side].is_some()));
+            [0, 1].map(|side| costs[side].filter(|_| watched_us[side].is_some()));
         let cpu = of_reference
             .zip(of_server)
             .map(|(reference, server)| CpuTime { reference, server });
@@ -223,10 +214,10 @@ impl Why {
             events: large_enough(events, LEAST_CALLS, LEAST_CALLS),
             waits: large_enough(waits, 0.0, LEAST_WAIT * time_of_request(&both)),
             threads: both.map(threads),
-            memory: Memory::of(trials_of_both),
+            memory: Memory::of(&trials_of_both),
             missing: missing(&both),
             unnamed: unnamed(pair, &both),
-            watching: watching(watched, timed),
+            watching: watching(watched_us, timed),
             cpu,
         };
         if let Some(cpu) = why.cpu {
@@ -244,6 +235,11 @@ impl Why {
         let mut calls = self.calls.iter();
         calls.find(|call| matches!(&call.of, Of::Call(found) if found == name))
     }
+}
+
+/// What was seen of a server: side by side, in the timed trial; otherwise, in one that counts events.
+fn watched<'a>(trials: &[&'a Trial]) -> Option<&'a Profile> {
+    trials.iter().find_map(|trial| trial.profile.as_ref())
 }
 
 /// The mean time of a request of either server, in microseconds: the shorter one.

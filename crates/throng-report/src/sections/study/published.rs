@@ -1,6 +1,6 @@
 //! Published and measured values side by side.
 
-use crate::document::{Block, Cell, Column, Group, Medium, Role, Row, Section, Table};
+use crate::document::{Block, Cell, Column, Group, Medium, Role, Row, Section, Table, Text};
 use crate::study::published;
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::counted;
@@ -17,15 +17,18 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         source.collect::<String>() + hint,
     )];
     let figures = report.published_figures();
-    for (index, part) in report.parts.iter().enumerate() {
-        if part.published.rows.is_empty() {
+    for (index, parts) in published::together(&report.parts).enumerate() {
+        let first = &parts[0];
+        if first.published.rows.is_empty() {
             continue;
         }
-        blocks.push(Block::Heading(part.record.title.as_str().into()));
-        let drawn = figures.iter().filter(|(of_part, _)| *of_part == index);
+        blocks.push(Block::Heading(title(parts).into()));
+        let drawn = figures.iter().filter(|(of_parts, _)| *of_parts == index);
         blocks.extend(drawn.map(|(_, figure)| Block::Picture(Box::new(figure.clone()))));
-        blocks.extend(tables(part));
-        let notes = (1..).zip(part.published.footnotes());
+        blocks.extend(tables(parts));
+        let notes = (1..).zip(published::footnotes(
+            parts.iter().map(|part| &part.published),
+        ));
         blocks.extend(
             notes.map(|(place, note)| Block::paragraph(Role::Fine, format!("[{place}] {note}."))),
         );
@@ -33,42 +36,79 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     Section::of("published", "Published and measured", blocks)
 }
 
-/// The table of a part; a terminal has no room for many servers side by side.
-fn tables(part: &PartReport<'_>) -> [Block; 2] {
-    let all: Vec<usize> = (0..part.published.servers.len()).collect();
-    let whole = vec![Block::Table(table(part, &all))];
+/// The title of a part, or the metric that several parts are about.
+fn title<'a>(parts: &'a [PartReport<'_>]) -> &'a str {
+    match parts {
+        [part] => &part.record.title,
+        parts => &parts[0].published.rows[0].title,
+    }
+}
+
+/// The table of parts; a terminal has no room for many servers side by side.
+fn tables(parts: &[PartReport<'_>]) -> [Block; 2] {
+    let all: Vec<usize> = (0..parts[0].published.servers.len()).collect();
+    let whole = vec![Block::Table(table(parts, &all))];
     let narrow = all
         .chunks(IN_TERMINAL)
-        .map(|some| Block::Table(table(part, some)));
+        .map(|some| Block::Table(table(parts, some)));
     [
         Block::Except(&[Medium::Terminal], whole),
         Block::Except(&[Medium::Html, Medium::Markdown], narrow.collect()),
     ]
 }
 
-/// A row for each number of clients, a column for each of the servers with these indices, grouped by publication.
-fn table(part: &PartReport<'_>, servers: &[usize]) -> Table {
-    let footnotes = part.published.footnotes();
-    let row = |row: &published::Row| {
+/// A row for each number of clients, or for each of several parts, a column for each of the servers with these indices,
+/// grouped by publication.
+fn table(parts: &[PartReport<'_>], servers: &[usize]) -> Table {
+    let footnotes = published::footnotes(parts.iter().map(|part| &part.published));
+    let row = |part: &PartReport<'_>, row: &published::Row| {
         let shown = servers.iter().map(|index| &row.cells[*index]);
         let cells = shown.map(|cell| match &cell.published {
             Some(_) => Cell::plain(cell.side_by_side(&footnotes)).with(&cell.interval_text),
             None => Cell::plain(String::new()),
         });
         let clients = row.clients.map(|clients| counted(clients, "client"));
-        let name = clients.unwrap_or_else(|| "all".to_owned());
+        let name = match parts {
+            [_] => clients.unwrap_or_else(|| "all".to_owned()),
+            _ => part.record.title.clone(),
+        };
         Row::of(name, cells.collect())
     };
-    let groups = part.published.groups().map(|group| Group {
-        title: group.heading(),
-        rows: group.rows.iter().map(row).collect(),
-    });
-    let names = servers.iter().map(|index| &part.published.servers[*index]);
+    let mut groups: Vec<Group> = Vec::new();
+    for (place, group) in parts[0].published.groups().enumerate() {
+        let here = parts
+            .iter()
+            .filter_map(|part| Some((part, part.published.groups().nth(place)?)));
+        groups.push(Group {
+            title: group.heading(),
+            rows: here
+                .flat_map(|(part, group)| group.rows.iter().map(move |values| row(part, values)))
+                .collect(),
+        });
+    }
+    // Several values with a row each: the rows are the values.
+    if groups.len() > 1 && groups.iter().all(|group| group.rows.len() == 1) {
+        let named = |group: Group| {
+            let name = Text::from(group.title);
+            let rows = group.rows.into_iter();
+            rows.map(move |row| Row {
+                name: name.clone(),
+                ..row
+            })
+        };
+        groups = vec![Group {
+            title: String::new(),
+            rows: groups.into_iter().flat_map(named).collect(),
+        }];
+    }
+    let names = servers
+        .iter()
+        .map(|index| &parts[0].published.servers[*index]);
     let columns = names.map(Column::number);
     Table {
-        caption: format!("Published and measured, {}", part.record.title),
+        caption: format!("Published and measured, {}", title(parts)),
         columns: std::iter::once(Column::text("")).chain(columns).collect(),
-        groups: groups.collect(),
+        groups,
         best_of: "",
     }
 }
