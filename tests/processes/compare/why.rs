@@ -97,16 +97,7 @@ fn a_server_that_ends_while_it_is_watched_fails_and_the_others_go_on() {
 /// With think time there are no slices: trials that count events are watched instead.
 #[test]
 fn mostly_idle_clients_are_watched_in_trials() {
-    let trials = [
-        "--think",
-        "100ms",
-        "--clients",
-        "50",
-        "--runs",
-        "3",
-        "--duration",
-        "500ms",
-    ];
+    let trials = ["--think", "100ms", "--why", "on", "--runs", "2"];
     let ran = compare(&[&["select", "epoll"][..], &trials].concat());
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let seen: Vec<_> = ran
@@ -130,9 +121,9 @@ fn mostly_idle_clients_are_watched_in_trials() {
 }
 
 #[test]
-fn flame_graphs_need_a_measured_time() {
-    let ran = compare(&["epoll", "poll", "--profile", "--requests-per-client", "10"]);
+fn flame_graphs_need_two_servers() {
+    let ran = compare(&["epoll", "--profile"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
-    let why = "--profile cannot be used with a number of requests; use --duration";
+    let why = "--profile cannot be used with a single server";
     assert!(ran.err.contains(why), "{}", ran.err);
 }

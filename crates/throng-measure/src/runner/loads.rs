@@ -71,14 +71,14 @@ pub(crate) fn estimate(settings: &Settings, planned: &TrialSpec) -> f64 {
 fn window(settings: &Settings, full: Duration, purpose: Purpose) -> Duration {
     let shortened = duration::shortened(full, purpose);
     if is_watched(settings, purpose) {
-        shortened.max(full.min(WATCHED))
+        shortened.max(WATCHED)
     } else {
         shortened
     }
 }
 
-/// Minimum measurement of a trial in which the server is watched, if the timed one is longer.
-const WATCHED: Duration = Duration::from_secs(3);
+/// Minimum measurement of a trial in which the server is watched.
+const WATCHED: Duration = Duration::from_secs(5);
 
 /// The load of a trial. `earlier` trials show how long the server needs to warm up.
 pub(crate) fn of_trial(plan: &RunSpec, trial: &Trial, earlier: &[Trial]) -> LoadSpec {

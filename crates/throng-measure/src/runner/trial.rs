@@ -252,10 +252,11 @@ impl<'a> Live<'a> {
         let window = self.setup.load.load.duration.unwrap_or_default();
         let turns = profile::turns(self.setup.why);
         let number: u32 = turns.iter().map(|(_, number)| number).sum();
-        let ends = Instant::now() + window;
         let cpus = self.cpus();
+        let mut ends = Instant::now();
         for (open, number_of_kind) in turns {
             let mut watch = open(&cpus);
+            ends += window * number_of_kind / (number + 1);
             for round in 0..number_of_kind {
                 let Some(before) = self.fresh_report(audience)? else {
                     return Ok(());
@@ -267,7 +268,7 @@ impl<'a> Live<'a> {
                 self.watching = watching;
                 watched?;
                 if Instant::now() >= ends {
-                    return Ok(());
+                    break;
                 }
             }
         }
