@@ -38,7 +38,8 @@ fn the_parts_and_calls_of_built_in_servers_are_seen_and_named() {
                 .iter()
                 .filter(|turn| turn.calls.is_some())
                 .collect();
-            assert!(counted.len() >= 6, "{seen:?}");
+            let loses = seen.turns.iter().any(|turn| turn.lost > 0);
+            assert!(counted.len() >= 6 || loses, "{seen:?}");
             for turn in counted {
                 let calls = turn.calls.as_ref().expect("chosen by it");
                 let [received, sent] = ["recvfrom", "sendto"].map(|call| calls.get(call).copied());

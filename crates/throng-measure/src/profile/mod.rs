@@ -201,7 +201,8 @@ impl Profiling {
                     .insert(Watched::Waits, cannot_look());
             }
         }
-        if watch.watched == Watched::Calls && watch.sampler.is_ok() {
+        // Whose calls were lost is unknown.
+        if watch.watched == Watched::Calls && watch.sampler.is_ok() && lost == 0 {
             let named = passages
                 .into_iter()
                 .map(|(number, count)| (calls::name(number), count));

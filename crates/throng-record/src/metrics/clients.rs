@@ -84,7 +84,7 @@ pub const METRICS: &[Metric] = &[
         subject: Subject::Server,
         ..Metric::of_load("server_connection_mean_us", "Connection time", Unit::Microseconds, Lower, "mean time from accept() of a short-lived client's connection until the server closed it, by the server's own clock, without the wait in the accept queue (built-in servers only)", |_| None)
     }
-        .called("the server's time per connection").column(36),
+        .called("server time per connection").column(36),
     Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean think time before a request of short-lived clients", |load| jobs(load)?.think_s_mean),
 
     Metric::of_load("warm_up_s", "Warm-up", Unit::Seconds, Neutral, "warm-up time until the request rate was level", |load| Some(load.warm_up?.took_s)),

@@ -32,10 +32,14 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Of the first trial of each server that shows it; `None` if the memory of either is unknown.
+    /// Of the first trial of each server that shows it and had all clients; `None` if the memory of either is unknown.
     pub(super) fn of(trials: &[Vec<&Trial>; 2]) -> Option<Self> {
         let metric = named("memory_bytes_per_client")?;
-        let shows = |trial: &&&Trial| metric.of(trial).is_some();
+        let has_all = |trial: &Trial| {
+            let load = trial.load.as_ref();
+            load.is_some_and(|load| load.served >= trial.clients)
+        };
+        let shows = |trial: &&&Trial| has_all(trial) && metric.of(trial).is_some();
         let [reference, server] = [0, 1].map(|side| trials[side].iter().find(shows));
         let both: [&Trial; 2] = [reference?, server?];
         let [reference, server] = both.map(|trial| metric.of(trial));
