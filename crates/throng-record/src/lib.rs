@@ -92,7 +92,7 @@ pub use writing::Draft;
 const MOST_RETRIED: usize = 10;
 
 /// The version of the format described here. Readers reject any other.
-pub const SCHEMA_VERSION: u32 = 6;
+pub const SCHEMA_VERSION: u32 = 7;
 
 /// The directory within a record with a copy of its baseline.
 pub const BASELINE: &str = "baseline";

@@ -334,7 +334,8 @@ mod tests {
             assert!(in_kernel || has_symbols.is_err(), "{stacks:?}");
             assert!(!folded.is_empty());
         }
-        if !profile.unavailable.contains_key(&Watched::Calls) {
+        // Other tests may make more calls than the ring has room for.
+        if !profile.unavailable.contains_key(&Watched::Calls) && calls.lost == 0 {
             let counted = calls.calls.as_ref().unwrap();
             assert!(
                 counted

@@ -262,8 +262,11 @@ impl<'a> Live<'a> {
                     return Ok(());
                 };
                 let mut tree = self.server.tree();
+                tree.refresh();
+                let of_server = tree.clone();
                 let mut watching = std::mem::take(&mut self.watching);
-                let have = || self.have_turn(before, window / (number + 1), audience);
+                let length = window / (number + 1);
+                let have = || self.have_turn(&of_server, before, length, audience);
                 let watched = watching.watch(&mut watch, round, &mut tree, have);
                 self.watching = watching;
                 watched?;
@@ -297,12 +300,12 @@ impl<'a> Live<'a> {
     /// What the server does from a report with this number of replies on; `None` if the window ends before.
     fn have_turn(
         &mut self,
+        tree: &Tree,
         before: u64,
         length: Duration,
         audience: &mut Audience<'_>,
     ) -> Stage<Option<Slice>> {
-        let (began, tree) = (Instant::now(), self.server.tree());
-        let used = cpu::total(&tree);
+        let (began, used_before) = (Instant::now(), cpu::total(tree));
         loop {
             let Some(replies) = self.fresh_report(audience)? else {
                 return Ok(None);
@@ -311,8 +314,8 @@ impl<'a> Live<'a> {
             if took < length {
                 continue;
             }
-            let used = cpu::total(&tree).zip(used);
-            let used = used.map(|(after, before)| after.saturating_sub(before));
+            let used_then = cpu::total(tree).zip(used_before);
+            let used = used_then.map(|(after, before)| after.saturating_sub(before));
             return Ok(Some(Slice {
                 took_ns: took.as_nanos() as u64,
                 replies: replies.saturating_sub(before),

@@ -260,6 +260,7 @@ pub static FINDINGS: &[&FindingKind] = &[
     &cause::direct::CRASH,
     &cause::indirect::DESIGN,
     &cause::indirect::ACCEPT_QUEUE,
+    &cause::indirect::TCP_MEMORY,
     &cause::indirect::CLIENT,
     &cause::indirect::SERVER_CPU,
     &cause::indirect::SERVER_WAITS,

@@ -82,7 +82,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         source: Source::Trial(connection_time),
         subject: Subject::Server,
-        ..Metric::of_load("server_connection_mean_us", "Connection time", Unit::Microseconds, Lower, "mean time from accept() of a short-lived client's connection until the server closed it, by the server's own clock, without the wait in the accept queue (built-in servers only)", |_| None)
+        ..Metric::of_load("server_connection_mean_us", "Connection time", Unit::Microseconds, Lower, "mean time from accept() of a short-lived client's connection until its end, by the server's own clock, without the wait in the accept queue; the few connections that check the server count too (built-in servers only)", |_| None)
     }
         .called("server time per connection").column(36),
     Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean think time before a request of short-lived clients", |load| jobs(load)?.think_s_mean),

@@ -169,6 +169,14 @@ pub fn together<'a, 'b>(parts: &'b [PartReport<'a>]) -> impl Iterator<Item = &'b
     parts.chunk_by(|a, b| a.published.continues_in(&b.published))
 }
 
+/// The title of a part, or the metric that several parts are about.
+pub fn title<'a>(parts: &'a [PartReport<'_>]) -> &'a str {
+    match parts {
+        [part] => &part.record.title,
+        parts => &parts[0].published.rows[0].title,
+    }
+}
+
 /// Reasons that are too long for a cell, each once. The cell shows the index in this list instead.
 pub fn footnotes<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'a str> {
     let cells = tables

@@ -1,7 +1,7 @@
 //! Published values as crosses beside the measured ones.
 
 use super::PartReport;
-use super::published::{Group, Row, together};
+use super::published::{Group, Row, title, together};
 use crate::figures::{
     AgainstClients, Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Series, Trace,
 };
@@ -108,8 +108,8 @@ fn ranked(parts: &[PartReport<'_>], place: usize, servers: &[String]) -> Option<
     let first = rows.first()?;
     let metric: &'static Metric = find(&first.metric).ok()?;
     let cells = rows.iter().flat_map(|row| &row.cells);
-    let values = cells.flat_map(|cell| [cell.published_value, cell.measured_value]);
-    let values: Vec<f64> = values.flatten().collect();
+    let both = cells.flat_map(|cell| [cell.published_value, cell.measured_value]);
+    let values: Vec<f64> = both.flatten().collect();
     let most = values.iter().copied().fold(0.0, f64::max);
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     // In the published unit, which the title names.
@@ -127,8 +127,8 @@ fn ranked(parts: &[PartReport<'_>], place: usize, servers: &[String]) -> Option<
         })
         .collect();
     let heading = parts[0].published.groups().nth(place)?.heading();
-    let with = first.clients.filter(|_| parts.len() == 1);
-    let with = with.map(|clients| format!(", {}", counted(clients, "client")));
+    let clients = first.clients.filter(|_| parts.len() == 1);
+    let with = clients.map(|clients| format!(", {}", counted(clients, "client")));
     let is_shown = |row: &Rank| row.point.is_some() && row.published.is_some();
     let ranked = Ranked {
         title: format!(
@@ -144,8 +144,8 @@ fn ranked(parts: &[PartReport<'_>], place: usize, servers: &[String]) -> Option<
         band: None,
         groups,
     };
-    let any = ranked.rows().any(is_shown);
-    any.then_some(ranked)
+    let has_rows = ranked.rows().any(is_shown);
+    has_rows.then_some(ranked)
 }
 
 /// The published cells of a row, in units of `factor` of the metric's own.
@@ -184,11 +184,7 @@ fn of_rows(id: &'static str, parts: &[PartReport<'_>], ranked: Vec<Ranked>) -> F
             }
         })
         .collect();
-    let about = match parts {
-        [part] => &part.record.title,
-        parts => &parts[0].published.rows[0].title,
-    };
-    let title = format!("{about}: published and measured");
+    let title = format!("{}: published and measured", title(parts));
     Figure {
         alternative: format!("{title}. {}.", words.join("; ")),
         caption: format!("{CROSSES} Dots: measured, with intervals as in the table."),

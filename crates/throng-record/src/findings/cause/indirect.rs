@@ -24,6 +24,14 @@ pub static ACCEPT_QUEUE: FindingKind = FindingKind::cause(
 )
 .of_server();
 
+/// Segments that the kernel dropped.
+pub static TCP_MEMORY: FindingKind = FindingKind::cause(
+    "tcp-memory",
+    "TCP ran short of memory and dropped segments.",
+    "raise net.ipv4.tcp_mem, or use fewer clients or smaller messages",
+    tcp_memory,
+);
+
 /// Full or late clients.
 pub static CLIENT: FindingKind = FindingKind::cause(
     "client",
@@ -89,7 +97,10 @@ fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
         .network("listen_overflows")
         .filter(|times| *times > 0.0);
     let turned_away = seen.failed("connect-timeout").is_some() || load.never_served > 0;
-    if !turned_away {
+    let counts = seen.trial.server_counts.as_ref();
+    let accepted = counts.map(|counts| counts.accepted);
+    let all_accepted = accepted.is_some_and(|accepted| accepted >= u64::from(load.clients));
+    if !turned_away || all_accepted {
         return None;
     }
     let mut evidence: Vec<String> = waiting(seen).into_iter().collect();
@@ -115,9 +126,31 @@ fn accept_queue(seen: &FailedTrial<'_>) -> Option<Sign> {
         weight: Weight::Queue,
         sentence: format!(
             "it accepts at most {} at a time; others wait in its accept queue",
-            counted(load.served, "client")
+            counted(
+                accepted.map_or(load.served, |accepted| accepted as u32),
+                "client"
+            )
         ),
         evidence,
+    })
+}
+
+/// A limit of the kernel's memory for all connections: what arrives beyond it is dropped.
+fn tcp_memory(seen: &FailedTrial<'_>) -> Option<Sign> {
+    let load = seen.trial.load.as_ref()?;
+    let unfinished = load.completion.as_ref().map_or(0, |jobs| jobs.unfinished);
+    let times = seen
+        .network("memory_pressures")
+        .filter(|times| *times > 0.0)?;
+    let retransmitted = seen.network("segments_retransmitted").unwrap_or(0.0);
+    (load.never_served > 0 || unfinished > 0).then(|| Sign {
+        weight: Weight::Queue,
+        sentence: "TCP ran short of memory (net.ipv4.tcp_mem) and dropped segments".to_owned(),
+        evidence: vec![format!(
+            "it reached its limit {} times (TCPMemoryPressures), and {} segments were retransmitted",
+            whole(times),
+            whole(retransmitted)
+        )],
     })
 }
 

@@ -257,6 +257,31 @@ fn clients_that_nobody_accepts_are_distinguished_from_a_queue_that_overflows() {
     assert_eq!(overflowed.sentence, "its accept queue of 5 overflowed");
 }
 
+/// Regression: a server that had accepted all clients, and answered none, was said to accept none at a time.
+#[test]
+fn clients_that_were_all_accepted_did_not_fail_in_the_accept_queue() {
+    let mut trial = broken();
+    let load = trial.load.as_mut().unwrap();
+    load.errors.clear();
+    load.never_served = 1;
+    trial.server_counts = Some(ServerCounts {
+        accepted: 101,
+        ..ServerCounts::default()
+    });
+    let queue = [("accept_queue_max", 6.0), ("listen_overflows", 9.0)];
+    trial.network = Some(side(&queue));
+    assert_ne!(cause(&trial).kind.name, "accept-queue");
+    let short = [("memory_pressures", 2.0), ("segments_retransmitted", 30.0)];
+    trial.network = Some(side(&[queue, short].concat()));
+    let dropped = cause(&trial);
+    assert_eq!(dropped.kind.name, "tcp-memory");
+    assert!(dropped.evidence[0].contains("30 segments"), "{dropped:?}");
+    let counts = trial.server_counts.as_mut().unwrap();
+    counts.accepted = 60;
+    trial.network = Some(side(&[("accept_queue_max", 6.0)]));
+    assert!(cause(&trial).sentence.contains("at most 60"));
+}
+
 #[test]
 fn a_full_cpu_is_the_cause_where_nothing_else_is() {
     let mut trial = broken();

@@ -22,7 +22,7 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         if first.published.rows.is_empty() {
             continue;
         }
-        blocks.push(Block::Heading(title(parts).into()));
+        blocks.push(Block::Heading(published::title(parts).into()));
         let drawn = figures.iter().filter(|(of_parts, _)| *of_parts == index);
         blocks.extend(drawn.map(|(_, figure)| Block::Picture(Box::new(figure.clone()))));
         blocks.extend(tables(parts));
@@ -34,14 +34,6 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         );
     }
     Section::of("published", "Published and measured", blocks)
-}
-
-/// The title of a part, or the metric that several parts are about.
-fn title<'a>(parts: &'a [PartReport<'_>]) -> &'a str {
-    match parts {
-        [part] => &part.record.title,
-        parts => &parts[0].published.rows[0].title,
-    }
 }
 
 /// The table of parts; a terminal has no room for many servers side by side.
@@ -106,7 +98,7 @@ fn table(parts: &[PartReport<'_>], servers: &[usize]) -> Table {
         .map(|index| &parts[0].published.servers[*index]);
     let columns = names.map(Column::number);
     Table {
-        caption: format!("Published and measured, {}", title(parts)),
+        caption: format!("Published and measured, {}", published::title(parts)),
         columns: std::iter::once(Column::text("")).chain(columns).collect(),
         groups,
         best_of: "",
