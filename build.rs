@@ -42,9 +42,9 @@ fn main() {
 /// Makes a value known to the program as `THRONG_NAME`.
 fn pass(name: &str, value: Option<String>) {
     let text = value.unwrap_or_default();
-    let value = text.lines().next().unwrap_or_default();
-    if !value.is_empty() {
-        println!("cargo:rustc-env=THRONG_{name}={value}");
+    let line = text.lines().next().unwrap_or_default();
+    if !line.is_empty() {
+        println!("cargo:rustc-env=THRONG_{name}={line}");
     }
 }
 

@@ -45,10 +45,10 @@ mod linux {
             let report = serde_json::to_vec(&Report::Finished(Box::new(result)))?;
             bytes += report.len();
             let began = Instant::now();
-            let Report::Finished(result) = serde_json::from_slice(&report)? else {
+            let Report::Finished(read) = serde_json::from_slice(&report)? else {
                 anyhow::bail!("another report came back");
             };
-            whole.merge(&result.seen);
+            whole.merge(&read.seen);
             took += began.elapsed();
         }
         let began = Instant::now();

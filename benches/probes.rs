@@ -134,17 +134,14 @@ mod linux {
             rates.push(without / 2.0);
         }
         let measured = began.elapsed().as_secs_f64() / 2.0;
-        let cost: f64 = panels
-            .map(|panel| panel.finish().0.probe_cost_ms)
-            .iter()
-            .sum();
-        let (Some(ratio), Some(rate)) = (median(&ratios), median(&rates)) else {
+        let cost: f64 = panels.map(|one| one.finish().0.probe_cost_ms).iter().sum();
+        let (Some(middle), Some(usual)) = (median(&ratios), median(&rates)) else {
             bail!("there was no time for a slice");
         };
         let interval = median_interval(&ratios)
             .map(|interval| format!(" ({:.4}–{:.4})", interval.low, interval.high));
         println!(
-            "| {clients} | {} | {rate:.0} | {ratio:.4}{} | {:.2} |",
+            "| {clients} | {} | {usual:.0} | {middle:.4}{} | {:.2} |",
             ratios.len(),
             interval.unwrap_or_default(),
             cost / measured / 10.0

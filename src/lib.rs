@@ -1,6 +1,13 @@
 //! The program: subcommands ([`cli`]), the TOML form of studies ([`study`]) and the pages about models ([`learn`]).
 //! Everything else is in crates of the workspace, which are re-exported here under short names. `ARCHITECTURE.md` maps
 //! the crates.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 pub mod cli;
 pub mod learn;

@@ -178,7 +178,7 @@ fn of_kind() -> Vec<Info> {
         Some(Kind::Exporters) => exporters(),
         Some(Kind::Figures) => figures(),
         Some(Kind::Metrics) => metrics(),
-        Some(Kind::Findings) => FINDINGS.iter().map(|kind| kind.info()).collect(),
+        Some(Kind::Findings) => FINDINGS.iter().map(|finding| finding.info()).collect(),
         None => Vec::new(),
     }
 }

@@ -214,14 +214,14 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
             }
         }
         Kind::Findings => {
-            let kind = registry::find("finding", FINDINGS, name)?;
+            let finding = registry::find("finding", FINDINGS, name)?;
             if json {
-                output::json(&with_details(kind)?)?;
+                output::json(&with_details(finding)?)?;
             } else {
-                let (severity, remedy) = (kind.severity.text(), kind.remedy);
+                let (severity, remedy) = (finding.severity.text(), finding.remedy);
                 output::text(&format!(
                     "{} ({severity}): {}\n\n  remedy: {remedy}",
-                    kind.name, kind.meaning
+                    finding.name, finding.meaning
                 ))?;
             }
         }

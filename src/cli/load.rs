@@ -311,7 +311,7 @@ fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option
             if !load.errors.is_empty() && stopped_by == Some(StoppedBy::NoClientsLeft) {
                 Some(format!("all clients failed after {measured} of {wanted}"))
             } else {
-                let answered = match &load.open_loop {
+                let counted = match &load.open_loop {
                     // Replies to requests that were due in the window, also if they came later.
                     Some(open) => {
                         let times = load.service_time.as_ref();
@@ -319,8 +319,7 @@ fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option
                     }
                     None => window.replies,
                 };
-                (answered == 0)
-                    .then(|| format!("no reply arrived in the {measured} of measurement"))
+                (counted == 0).then(|| format!("no reply arrived in the {measured} of measurement"))
             }
         }
         load::Until::Requests(asked) => answered(asked),

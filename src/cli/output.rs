@@ -256,8 +256,8 @@ pub(super) fn written(
     if io::stdout().is_terminal() {
         let mut text = Vec::new();
         write(&mut text)?;
-        let write = move || io::stdout().lock().write_all(&text);
-        return ignore_reader_gone(write_within_limit(true, write));
+        let bounded = move || io::stdout().lock().write_all(&text);
+        return ignore_reader_gone(write_within_limit(true, bounded));
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
     ignore_reader_gone(write(&mut out).and_then(|()| out.flush()))

@@ -127,9 +127,9 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         study = study.scaled(scale);
     }
     let flat = study.flat;
-    for (part, written) in study.parts.iter_mut().zip(&written.parts) {
+    for (part, as_written) in study.parts.iter_mut().zip(&written.parts) {
         override_part(part, arguments, flat)?;
-        part.note_changes(written);
+        part.note_changes(as_written);
     }
     let scaled = scale.map(|scale| Scaled {
         by: scale.to_string(),

@@ -300,8 +300,8 @@ pub(super) fn dialogue(settings: &Settings) -> Result<String, Usage> {
             "--latency-at cannot be used with --{key}, which sets the rate itself; leave out one of them"
         )));
     }
-    let (dialogue, settings) = load.dialogue("localhost")?;
-    Ok(dialogue.describe(&settings))
+    let (dialogue, of_dialogue) = load.dialogue("localhost")?;
+    Ok(dialogue.describe(&of_dialogue))
 }
 
 /// Adapts settings to a server with a single descriptor table, which is what most servers have. Others can serve more

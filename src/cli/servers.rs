@@ -351,8 +351,8 @@ pub(super) fn directory(text: &str) -> Result<String, String> {
         .ok()
         .filter(|path| path.is_dir())
         .ok_or_else(|| format!("{text} is not a directory"))?;
-    let text = path.into_os_string().into_string();
-    text.map_err(|path| format!("the name of {} is not UTF-8", path.display()))
+    let utf8 = path.into_os_string().into_string();
+    utf8.map_err(|wrong| format!("the name of {} is not UTF-8", wrong.display()))
 }
 
 /// A short name for a server: the model, or for a command the program with its script ("node server.js").

@@ -271,10 +271,10 @@ fn directory(text: &str) -> Result<String, Usage> {
 /// A path as it is stored in a record.
 fn as_text(path: std::path::PathBuf, option: &str) -> Result<String, Usage> {
     let text = path.into_os_string().into_string();
-    text.map_err(|path| {
+    text.map_err(|wrong| {
         Usage(format!(
             "--{option}: the name of {} is not UTF-8",
-            path.display()
+            wrong.display()
         ))
     })
 }

@@ -64,8 +64,8 @@ impl Arguments {
             ("client-nice", self.client_nice.is_some()),
         ] {
             if given && !model.knobs.contains(&flag) {
-                let knowing = MODELS.iter().filter(|model| model.knobs.contains(&flag));
-                let names: Vec<&str> = knowing.map(|model| model.info.name).collect();
+                let knowing = MODELS.iter().filter(|other| other.knobs.contains(&flag));
+                let names: Vec<&str> = knowing.map(|other| other.info.name).collect();
                 let (names, name) = (names.join(", "), model.info.name);
                 let why = format!("--{flag} is an option of {names}, not of {name}; leave it out");
                 return Err(WrongOption::new(flag, why).into());

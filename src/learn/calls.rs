@@ -47,7 +47,7 @@ fn lines(calls: &[Call], width: usize) -> Vec<String> {
     let widest = calls
         .iter()
         .map(|call| columns(&words(call)))
-        .filter(|width| *width <= WIDEST_CALL)
+        .filter(|one| *one <= WIDEST_CALL)
         .max()
         .unwrap_or(0);
     let mut lines = Vec::new();

@@ -131,14 +131,14 @@ impl Page {
             self.drawing(fenced(block, "text"));
         } else if let Some((number, question)) = numbered {
             self.text(&format!("  {number}. "), question, PLAIN);
-        } else if let Some(text) = of_item {
+        } else if let Some(item) = of_item {
             for command in fenced(block, "sh") {
                 // Not wrapped, so that it can be copied.
                 let command = styled(COMMAND, command.trim_start());
                 self.lines.push(format!("     {command}"));
             }
-            if !text.starts_with("```") {
-                self.text("     ", text, DIM);
+            if !item.starts_with("```") {
+                self.text("     ", item, DIM);
             }
         } else {
             self.text("  ", &text, PLAIN);
@@ -183,8 +183,8 @@ impl Page {
         };
         let widths: Vec<usize> = (0..head.len())
             .map(|place| {
-                let cells = rows.iter().filter_map(|row| row.get(place));
-                let lines = cells
+                let column = rows.iter().filter_map(|row| row.get(place));
+                let lines = column
                     .chain([&head[place]])
                     .flat_map(|cell| cell.split("<br>"));
                 lines.map(columns).max().unwrap_or(0)
@@ -193,9 +193,9 @@ impl Page {
         // Two spaces between columns, or one if that is needed to make the table fit.
         let fits = widths.iter().map(|width| width + 2).sum::<usize>() <= self.width;
         let gap = if fits { "  " } else { " " };
-        let aligned = |cells: &[String]| -> String {
-            let cells = cells.iter().zip(&widths);
-            cells
+        let aligned = |row_cells: &[String]| -> String {
+            let row_cells = row_cells.iter().zip(&widths);
+            row_cells
                 .map(|(cell, width)| format!("{gap}{cell:>width$}"))
                 .collect()
         };
@@ -242,9 +242,9 @@ impl Page {
                 let parts = lines(&note.says, room - indent - 2);
                 for (row, part) in parts.into_iter().enumerate() {
                     let sign = if row == 0 { "▲ " } else { "  " };
-                    let note = styled(CALL, &format!("{sign}{part}"));
+                    let remark = styled(CALL, &format!("{sign}{part}"));
                     self.lines
-                        .push(format!("{gutter}{}{note}", " ".repeat(indent)));
+                        .push(format!("{gutter}{}{remark}", " ".repeat(indent)));
                 }
             }
         }

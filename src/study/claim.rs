@@ -276,7 +276,7 @@ impl Checker<'_> {
         };
         wanted
             .iter()
-            .try_for_each(|server| has_server(part, server).map_err(at(key)))?;
+            .try_for_each(|named| has_server(part, named).map_err(at(key)))?;
         if let Some(clients) = clients {
             if metric.is_over_clients() {
                 let why = "the metric is a single value for all numbers of clients".to_owned();

@@ -195,9 +195,9 @@ fn tables<'a>(source: &Source, parts: Spanned<DeValue<'a>>) -> Result<Vec<Table<
         return Err(wrong());
     };
     let table = |part: Spanned<DeValue<'a>>| {
-        let at = part.span();
+        let span = part.span();
         match part.into_inner() {
-            DeValue::Table(table) => Ok(Spanned::new(at, table)),
+            DeValue::Table(table) => Ok(Spanned::new(span, table)),
             _ => Err(wrong()),
         }
     };
@@ -259,8 +259,8 @@ fn complete<'a>(
             |key: &&Spanned<Cow<'_, str>>| registry::closest(key.get_ref(), &["clients"]).is_some();
         return Err(match whole.get_ref().keys().find(meant) {
             Some(key) => {
-                let why = format!("unknown key `{}`; did you mean `clients`?", key.get_ref());
-                source.wrong(&key.span(), &why)
+                let reason = format!("unknown key `{}`; did you mean `clients`?", key.get_ref());
+                source.wrong(&key.span(), &reason)
             }
             None => source.wrong(&whole.span(), "missing field `clients`"),
         });

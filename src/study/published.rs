@@ -70,10 +70,10 @@ impl Published {
         let clients = match (&self.clients, metric.is_over_clients()) {
             (None, true) => Vec::new(),
             (None, false) => clients.to_vec(),
-            (Some(clients), false) => clients.get_ref().clone(),
-            (Some(clients), true) => {
+            (Some(given), false) => given.get_ref().clone(),
+            (Some(given), true) => {
                 let why = format!("`{}` is one value over all clients", metric.name);
-                return Err((clients.span(), why));
+                return Err((given.span(), why));
             }
         };
         let mut values = BTreeMap::new();

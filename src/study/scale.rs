@@ -325,7 +325,7 @@ fn differences(whole_part: &Part, part: &Part) -> BTreeMap<String, String> {
         ),
     ];
     let of_load = now.load.differing(&before.load).into_iter();
-    all.extend(of_load.map(|(key, now, then)| (key, then, now)));
+    all.extend(of_load.map(|(key, new, then)| (key, then, new)));
     for choice in now.limit.iter() {
         let text = |value: &Value| match value {
             Value::Flag(given) => given.to_string(),
@@ -336,7 +336,7 @@ fn differences(whole_part: &Part, part: &Part) -> BTreeMap<String, String> {
         all.push((choice.name.clone(), then, text(&choice.value)));
     }
     all.into_iter()
-        .filter(|(_, then, now)| then != now)
+        .filter(|(_, then, new)| then != new)
         // A search repeats each side as often as --confirm specifies.
         .filter(|(what, ..)| {
             !now.is_search() || !["runs", "profiled-runs"].contains(&what.as_str())

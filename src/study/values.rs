@@ -160,7 +160,7 @@ fn bits_per_s(text: &str) -> Result<u64, &'static str> {
 fn percent_lost(text: &str) -> Result<f64, &'static str> {
     let number = text.strip_suffix('%').map(str::trim);
     number
-        .and_then(|text| text.parse().ok())
+        .and_then(|number| number.parse().ok())
         .filter(|percent| (0.001..=100.0).contains(percent))
         .ok_or("`loss` must be from 0.001% to 100%, like \"0.1%\"")
 }

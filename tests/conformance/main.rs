@@ -3,6 +3,10 @@
 //!
 //! The tests come from the tables: a new model or protocol is tested without a change here, under
 //! the name `MODEL::PROTOCOL::CASE`. Which cases make sense for a model follows from its card.
+#![expect(
+    clippy::shadow_unrelated,
+    reason = "a test looks at several cases in turn"
+)]
 
 mod client;
 mod cluster;

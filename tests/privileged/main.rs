@@ -1,5 +1,9 @@
 //! Tests that need root: networks of several hosts, captured packets, kernel counters, mounts. Each test that cannot
 //! run here prints why and passes.
+#![expect(
+    clippy::shadow_unrelated,
+    reason = "a test looks at several cases in turn"
+)]
 
 mod captures;
 mod counters;

@@ -1,4 +1,8 @@
 //! Real servers and loads, as a user has them.
+#![expect(
+    clippy::shadow_unrelated,
+    reason = "a test looks at several cases in turn"
+)]
 
 mod book;
 mod cli;

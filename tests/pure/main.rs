@@ -1,4 +1,8 @@
 //! Tests without processes: tables, pages and schemas agree with the code, and layers are kept.
+#![expect(
+    clippy::shadow_unrelated,
+    reason = "a test looks at several cases in turn"
+)]
 
 mod agreement;
 mod documented;

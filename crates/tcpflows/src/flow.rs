@@ -199,7 +199,7 @@ impl Flow {
     }
 
     fn end(&mut self, segment: &Segment, side: usize) {
-        let closed = self.sides.iter().all(|side| side.fin);
+        let closed = self.sides.iter().all(|each| each.fin);
         let tally = &mut self.sides[side];
         tally.fin |= segment.has(flag::FIN);
         if !segment.has(flag::RST) {

@@ -7,6 +7,13 @@
 //! - [`packet`]: extracts the TCP segment of a packet.
 //! - `sequence`: the kind of a segment in its flow: new, retransmitted, out of order.
 //! - [`flow`]: one connection; [`row`]: its values; [`summary`]: totals over all connections.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 mod duplicates;
 pub mod file;

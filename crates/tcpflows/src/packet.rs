@@ -148,8 +148,8 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
         }
         LaxIpSlice::Ipv6(ip) => {
             let header = ip.header();
-            let payload = usize::from(header.payload_length());
-            let stated = if payload == 0 { 0 } else { 40 + payload };
+            let length = usize::from(header.payload_length());
+            let stated = if length == 0 { 0 } else { 40 + length };
             (stated, 0, header.hop_limit())
         }
     };

@@ -3,6 +3,13 @@
 //! [`run`] starts worker threads that share only a few counters (`worker`), leads them through the phases of a load
 //! ([`phase`]) and merges their results (`result`). A worker's clients are a state machine without sockets (`pool`);
 //! an engine (`engine`) moves their bytes.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 pub mod arrival;
 mod client;

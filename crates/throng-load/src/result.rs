@@ -179,11 +179,11 @@ fn add_clients<'a>(
         } else if client.error.is_none() {
             stats.never_served += 1;
         }
-        if let Some(jobs) = &mut stats.jobs {
-            jobs.done += u32::from(client.done_at.is_some());
-            jobs.last_done_ns = jobs.last_done_ns.max(client.done_at.map(at));
+        if let Some(sums) = &mut stats.jobs {
+            sums.done += u32::from(client.done_at.is_some());
+            sums.last_done_ns = sums.last_done_ns.max(client.done_at.map(at));
             if let Some(failed_at) = client.failed_at {
-                jobs.failed += 1;
+                sums.failed += 1;
                 let failed = FailedClient {
                     at_ns: at(failed_at),
                     client: number,
@@ -191,8 +191,8 @@ fn add_clients<'a>(
                     connected: client.connected_at.is_some()
                         || client.error == Some(ErrorKind::Reset),
                 };
-                let first = jobs.first_failure.take().into_iter();
-                jobs.first_failure = first.chain([failed]).min();
+                let first = sums.first_failure.take().into_iter();
+                sums.first_failure = first.chain([failed]).min();
             }
         }
     }

@@ -128,12 +128,12 @@ impl Routes {
             *named.entry(target).or_insert(0) += 1;
         }
         let route = |endpoint: &Endpoint| {
-            let clients = share * named[endpoint];
+            let here = share * named[endpoint];
             let target = Target {
                 endpoint: endpoint.clone(),
                 sources: Vec::new(),
                 used: 1,
-                clients_on_a_source: clients,
+                clients_on_a_source: here,
             };
             let Some(address) = endpoint.tcp() else {
                 return Ok(Target {

@@ -136,7 +136,7 @@ impl Slices {
         state: MutexGuard<'a, State>,
         limit: Duration,
     ) -> MutexGuard<'a, State> {
-        let waits = |state: &mut State| state.resting < self.workers;
+        let waits = |inner: &mut State| inner.resting < self.workers;
         let awaited = self.changed.wait_timeout_while(state, limit, waits);
         awaited.unwrap_or_else(PoisonError::into_inner).0
     }
@@ -161,11 +161,11 @@ impl Slices {
         state.rested_at = now();
         self.changed.notify_all();
         let number = state.number;
-        let waits = |state: &mut State| state.number == number && !state.over;
+        let waits = |inner: &mut State| inner.number == number && !inner.over;
         let awaited = self.changed.wait_while(state, waits);
-        let state = awaited.unwrap_or_else(PoisonError::into_inner);
-        let (forgets, over) = (state.forgets, state.over);
-        drop(state);
+        let resumed = awaited.unwrap_or_else(PoisonError::into_inner);
+        let (forgets, over) = (resumed.forgets, resumed.over);
+        drop(resumed);
         if forgets && !over {
             pool.discard_stats();
         }

@@ -2,6 +2,13 @@
 //!
 //! Servers and loads run as separate processes. So the same code measures built-in and foreign servers, and no
 //! measuring code runs inside them.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 pub mod cluster;
 pub mod fuzzing;

@@ -13,6 +13,13 @@
 //!
 //! In reading order: [`frame`] (messages between the two processes of a rank), [`worker`], [`relay`],
 //! [`sys`].
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 mod frame;
 mod relay;

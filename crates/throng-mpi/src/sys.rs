@@ -22,8 +22,8 @@ impl Transfer {
         let buffer = Box::into_raw(bytes.into_boxed_slice());
         // SAFETY: the buffer was just leaked; nothing frees or writes it until `finish` has seen the
         // request complete, and never if that does not happen.
-        let bytes: &'static [u8] = unsafe { &*buffer };
-        let request = to.immediate_send_with_tag(StaticScope, bytes, tag);
+        let sent: &'static [u8] = unsafe { &*buffer };
+        let request = to.immediate_send_with_tag(StaticScope, sent, tag);
         Self {
             request: Some(request),
             buffer,

@@ -5,6 +5,13 @@
 //! protocol with only a client half is a [`Dialogue`].
 //!
 //! To add a protocol: create its file, add a `mod` line, and add a line to [`PROTOCOLS`].
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 mod custom;
 mod cycle;

@@ -111,11 +111,11 @@ pub(super) fn order_of(weights: &[u32], most_rounds: u64, seed: u64) -> Vec<u32>
         .flat_map(|(place, weight)| std::iter::repeat_n(place, *weight as usize))
         .collect();
     let mut order = round.repeat(rounds as usize);
-    for (number, round) in order.chunks_mut(round.len()).enumerate() {
+    for (number, part) in order.chunks_mut(round.len()).enumerate() {
         // Fisher-Yates.
-        for last in (1..round.len()).rev() {
+        for last in (1..part.len()).rev() {
             let drawn = scrambled(seed) ^ ((number as u64) << 32) ^ last as u64;
-            round.swap(last, scatter(drawn, last + 1));
+            part.swap(last, scatter(drawn, last + 1));
         }
     }
     order

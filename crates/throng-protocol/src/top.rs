@@ -140,7 +140,7 @@ pub struct BusiestProcesses {
 impl BusiestProcesses {
     /// Adds a process if it ranks high enough. Of equals, the lower ID comes first.
     pub fn consider(&mut self, used: ProcessTimes) {
-        let rank = |used: &ProcessTimes| (std::cmp::Reverse(used.total_ticks()), used.pid);
+        let rank = |process: &ProcessTimes| (std::cmp::Reverse(process.total_ticks()), process.pid);
         let mut used = used;
         for place in &mut self.ranked {
             match place {

@@ -9,6 +9,13 @@
 //! readers need none.
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 mod at_load;
 pub mod claim;

@@ -173,7 +173,7 @@ impl Load {
             u64::from(self.clients),
             self.window.intervals_by_tenth.len() as u64,
         );
-        let begins = |tenth: u64| (tenth * clients).div_ceil(tenths.max(1));
+        let begins = |number: u64| (number * clients).div_ceil(tenths.max(1));
         let tenth = tenth as u64;
         (begins(tenth + 1) - begins(tenth)) as f64 / clients.max(1) as f64
     }

@@ -106,8 +106,8 @@ impl Answer {
         });
         let (most, fewer): (Vec<&Pair>, Vec<&Pair>) =
             pairs.into_iter().partition(|pair| pair.clients == largest);
-        let sentences = |pairs: Vec<&Pair>| -> Vec<String> {
-            pairs.iter().map(|pair| pair.sentence.clone()).collect()
+        let sentences = |some: Vec<&Pair>| -> Vec<String> {
+            some.iter().map(|pair| pair.sentence.clone()).collect()
         };
         let mut headline = sentences(most);
         headline.extend(at_load::sentences(summary));
@@ -208,8 +208,8 @@ fn headline(summary: &Summary, comparison: &Comparison, clients: u32) -> Vec<Str
                 if let Some(ranking) = of_several(comparison, clients, measure) {
                     // Only in the first sentence.
                     let too_few = too_few(ranking).filter(|_| sentences.is_empty());
-                    let ranked = sentence(ranking, measure);
-                    sentences.push(ranked + &too_few.unwrap_or_default());
+                    let sentence_of_ranking = sentence(ranking, measure);
+                    sentences.push(sentence_of_ranking + &too_few.unwrap_or_default());
                 }
             }
             sentences.extend(withheld);

@@ -65,7 +65,7 @@ impl Share {
         let due = open.filter(|open| open.due > 0);
         Self {
             kept: due.is_some() && !load.falls_short(),
-            waited_share: due.map(|open| open.waited as f64 / open.due as f64),
+            waited_share: due.map(|arrivals| arrivals.waited as f64 / arrivals.due as f64),
             metrics,
             ..self
         }

@@ -124,7 +124,7 @@ impl Column {
             },
             Self::Cost(metric) => {
                 let of_clients = metric.of_other_side();
-                let value = of_clients.and_then(|metric| row.value(metric.name));
+                let value = of_clients.and_then(|of_client| row.value(of_client.name));
                 value.map_or_else(String::new, |value| {
                     format!("clients {}", metric.text(value))
                 })

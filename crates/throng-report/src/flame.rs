@@ -110,10 +110,10 @@ pub(crate) fn graphs(stacks: &[Stacks], all: &[Why]) -> Vec<FlameGraph> {
             let mut found = stacks.iter();
             found.find(|of| of.server == server && of.clients == why.clients)
         };
-        if let (Some(then), Some(now), Some(cpu)) =
+        if let (Some(then), Some(now), Some(of_cpu)) =
             (find(&why.reference), find(&why.server), &why.cpu)
         {
-            graphs.extend(pair(why, [(then, cpu.reference), (now, cpu.server)]));
+            graphs.extend(pair(why, [(then, of_cpu.reference), (now, of_cpu.server)]));
         }
     }
     graphs
@@ -218,8 +218,8 @@ impl FlameGraph {
             tone: tone(name, node),
         });
         let mut at = from;
-        for (name, below) in &node.below {
-            self.grow(name, below, (at, whole), depth + 1, looks);
+        for (function, below) in &node.below {
+            self.grow(function, below, (at, whole), depth + 1, looks);
             at += below.width();
         }
     }

@@ -57,15 +57,15 @@ impl Glance {
             let parts = report.parts.iter();
             parts.filter_map(|part| Some((part, part.report.as_ref()?)))
         };
-        let worst = parts().max_by_key(|(_, report)| report.grade.level);
+        let worst = parts().max_by_key(|(_, of_part)| of_part.grade.level);
         let occasions = parts()
-            .map(|(part, report)| Occasion::of(report, Some(&part.record.name)))
+            .map(|(part, of_part)| Occasion::of(of_part, Some(&part.record.name)))
             .collect();
         Self {
             sentence: sentence(report),
-            grade: worst.map(|(_, report)| report.grade.level),
-            cause: worst.and_then(|(part, report)| {
-                let cause = report.grade.cause()?;
+            grade: worst.map(|(_, of_part)| of_part.grade.level),
+            cause: worst.and_then(|(part, of_part)| {
+                let cause = of_part.grade.cause()?;
                 Some(format!("{}: {cause}", part.record.name))
             }),
             occasions,
@@ -84,7 +84,7 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
     let all = report.claims.len() as u32;
     if all == 0 {
         let answers = report.parts.iter().filter_map(|part| part.report.as_ref());
-        let first = answers.map(|report| report.answer.first.clone()).next();
+        let first = answers.map(|of_part| of_part.answer.first.clone()).next();
         return first.unwrap_or_else(|| "No part has run yet.".to_owned());
     }
     let counts: Vec<String> = ClaimVerdict::ALL

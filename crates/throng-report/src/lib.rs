@@ -2,6 +2,13 @@
 //!
 //! Data flow: [`throng_record`] → [`summary`] (numbers) → [`answer`] (words) and [`figures`] (plots as data) →
 //! [`sections`] (parts of a report) → [`document`] (blocks for a medium) and [`exporters`] (files).
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 pub mod answer;
 pub mod at_load;

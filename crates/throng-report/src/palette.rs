@@ -280,19 +280,19 @@ fn around(corners: u32, degrees: f64, radius: f64) -> Vec<(f64, f64)> {
 fn star() -> Vec<(f64, f64)> {
     let (outer, inner) = (around(5, 0.0, 1.35), around(5, 36.0, 0.58));
     let pairs = outer.into_iter().zip(inner);
-    pairs.flat_map(|(outer, inner)| [outer, inner]).collect()
+    pairs.flat_map(|(corner, notch)| [corner, notch]).collect()
 }
 
 /// The twelve corners of a thick cross, turned by `degrees`.
 fn cross(degrees: f64) -> Vec<(f64, f64)> {
     let (arm, half) = (1.25, 0.42);
     let quarter = [(-half, -arm), (half, -arm), (half, -half)];
-    let turn = |(x, y): (f64, f64), degrees: f64| {
-        let (sine, cosine) = degrees.to_radians().sin_cos();
+    let turn = |(x, y): (f64, f64), angle: f64| {
+        let (sine, cosine) = angle.to_radians().sin_cos();
         (x * cosine - y * sine, x * sine + y * cosine)
     };
     (0..4)
-        .flat_map(|arm| quarter.map(|corner| turn(corner, f64::from(arm) * 90.0 + degrees)))
+        .flat_map(|side| quarter.map(|corner| turn(corner, f64::from(side) * 90.0 + degrees)))
         .collect()
 }
 

@@ -113,13 +113,13 @@ impl InvalidTrials {
                 None => kinds.push((why, 1)),
             }
         }
-        let trials: u32 = kinds.iter().map(|(_, count)| count).sum();
+        let invalid: u32 = kinds.iter().map(|(_, count)| count).sum();
         let reasons = kinds.into_iter().map(|(first, count)| match count {
             1 => first.text.clone(),
             _ => format!("{} (and {} more)", first.text, count - 1),
         });
-        (trials > 0).then(|| Self {
-            trials,
+        (invalid > 0).then(|| Self {
+            trials: invalid,
             repeated,
             reasons: reasons.collect(),
         })
@@ -216,22 +216,23 @@ impl Summary {
     pub fn of(run: &Run, trials: &[Trial]) -> anyhow::Result<Self> {
         let (all, invalid) = (trials.len() as u32, InvalidTrials::of(trials));
         let counting = counting(trials);
-        let trials = &*counting;
+        let counted = &*counting;
         // Trials of a search have their own tables.
-        let rows_of = trials.iter().filter(|trial| !trial.purpose.seeks_limit());
+        let rows_of = counted.iter().filter(|trial| !trial.purpose.seeks_limit());
         let mut clients: Vec<u32> = rows_of.map(|trial| trial.clients).collect();
         clients.sort_unstable();
         clients.dedup();
         let checks: Vec<Checks> = clients
             .iter()
-            .map(|count| Checks::of(run, trials, *count))
+            .map(|count| Checks::of(run, counted, *count))
             .collect::<anyhow::Result<_>>()?;
         let mut rows = Vec::new();
-        for (count, checks) in clients.iter().zip(&checks) {
+        for (count, of_count) in clients.iter().zip(&checks) {
             for server in &run.servers {
                 let of_pair = || {
-                    let trials = trials.iter();
-                    trials.filter(|trial| trial.clients == *count && trial.server == server.name)
+                    let all_counted = counted.iter();
+                    all_counted
+                        .filter(|trial| trial.clients == *count && trial.server == server.name)
                 };
                 let of_row: Vec<&Trial> = of_pair()
                     .filter(|trial| trial.purpose == Purpose::Timed)
@@ -244,7 +245,7 @@ impl Summary {
                     row.at_load = Share::all(of_pair())?;
                     row.unserved_because = unserved_because(run, server, &of_row);
                     let rate = row.value("requests_per_s");
-                    row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
+                    row.near_ceiling = rate.and_then(|rate| of_count.near_ceiling(rate));
                     rows.push(row);
                 }
             }

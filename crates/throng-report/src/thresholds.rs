@@ -33,19 +33,19 @@ pub(super) fn judged(
             .filter(|row| name.is_none_or(|name| *name == row.server))
             .peekable();
         if rows.peek().is_none() && run.finished_at.is_some() && summary.trials_run == 0 {
-            let servers = run.servers.iter().map(|server| &server.name);
-            let asked = servers.filter(|server| name.is_none_or(|name| name == *server));
+            let all = run.servers.iter().map(|server| &server.name);
+            let meant = all.filter(|server| name.is_none_or(|name| name == *server));
             let clients = run.settings.clients.last().copied().unwrap_or_default();
             let why = "no trial was recorded";
-            judged.extend(asked.map(|server| Condition::not_judged(text, server, clients, why)));
+            judged.extend(meant.map(|server| Condition::not_judged(text, server, clients, why)));
         }
         for row in rows {
             // Replies that are missing or wrong have no speed, but they can be counted.
             let fault = row.fault().filter(|_| !condition.metric.counts_outcomes());
             judged.push(if let Some(fault) = fault {
                 Condition::not_judged(text, &row.server, row.clients, &fault)
-            } else if let Some(name) = named.step {
-                let values = row.steps.iter().find(|step| step.name == name);
+            } else if let Some(step_name) = named.step {
+                let values = row.steps.iter().find(|step| step.name == step_name);
                 let values = values.map_or_else(Values::default, |step| step.metrics.clone());
                 condition.judge(text, &row.server, row.clients, (&values, None))
             } else {

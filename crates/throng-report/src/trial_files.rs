@@ -128,7 +128,7 @@ fn each_client(reader: impl BufRead) -> anyhow::Result<Vec<OneClient>> {
         };
         let value = |name: &str| match field(name) {
             "" => Ok(None),
-            text => number(text, line, name).map(Some),
+            last => number(last, line, name).map(Some),
         };
         all.push(OneClient {
             number: value("client")?.unwrap_or_default() as u32,
@@ -161,9 +161,9 @@ pub fn read_stacks(dir: &Path, trials: &[Trial]) -> anyhow::Result<Vec<Stacks>> 
     let mut all = Vec::new();
     for trial in trials.iter().filter(|trial| trial.profile.is_some()) {
         let found = first_kept(dir, ("profiles", ".folded"), &[trial], each_stack)?;
-        all.extend(found.map(|(trial, stacks)| Stacks {
-            server: trial.server.clone(),
-            clients: trial.clients,
+        all.extend(found.map(|(profiled, stacks)| Stacks {
+            server: profiled.server.clone(),
+            clients: profiled.clients,
             stacks,
         }));
     }

@@ -3,6 +3,13 @@
 //! All models share listening ([`listen`]), connections ([`conn`]), counting ([`server_stats`]) and shutdown
 //! ([`lifecycle`]). They differ only in how they wait and divide the work. Otherwise a comparison would measure their
 //! authors.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 pub mod buffer_pool;
 pub mod close_reason;

@@ -236,7 +236,7 @@ impl BlockedSockets {
 
     fn wait_empty(&self, limit: Duration) {
         let sockets = self.lock();
-        let some_left = |sockets: &mut Sockets| !sockets.open.is_empty();
+        let some_left = |left: &mut Sockets| !left.open.is_empty();
         let _ = self.left.wait_timeout_while(sockets, limit, some_left);
     }
 

@@ -121,14 +121,14 @@ impl Listener {
         }
         socket.bind(&address.into())?;
         socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
-        let address = socket
+        let bound = socket
             .local_addr()?
             .as_socket()
             .ok_or_else(|| io::Error::other("the socket has no internet address"))?;
         Ok(Self {
             socket,
             options: Options {
-                address: address.into(), // with the port that the kernel chose
+                address: bound.into(), // with the port that the kernel chose
                 ..options.clone()
             },
             file: None,

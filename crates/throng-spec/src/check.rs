@@ -282,9 +282,9 @@ impl LoadSpec {
                 return Err(SpecError::key(key, why));
             }
         }
-        if let Some(requests) = self.requests.filter(|&n| n < u64::from(self.clients)) {
+        if let Some(total) = self.requests.filter(|&n| n < u64::from(self.clients)) {
             let why = format!(
-                "`requests` ({requests}) must be at least `clients` ({}), since each client sends one",
+                "`requests` ({total}) must be at least `clients` ({}), since each client sends one",
                 self.clients
             );
             return Err(SpecError::value("requests", why));

@@ -8,7 +8,7 @@ impl LoadSpec {
     /// Every set key with its value as text, several for a list. Keys of a table follow its name: `tls.cacert`.
     fn entries(&self) -> BTreeMap<String, Vec<String>> {
         let value = serde_json::to_value(self).unwrap_or_default();
-        let texts = |value: &serde_json::Value| match value {
+        let texts = |json: &serde_json::Value| match json {
             serde_json::Value::String(text) => vec![text.clone()],
             serde_json::Value::Array(texts) => texts
                 .iter()
@@ -18,20 +18,20 @@ impl LoadSpec {
             other => vec![other.to_string()],
         };
         let mut entries = BTreeMap::new();
-        for (key, value) in value.as_object().into_iter().flatten() {
+        for (key, inner) in value.as_object().into_iter().flatten() {
             if key == "files" {
                 continue; // they follow from the others
             }
             // A file, and its content.
             if key == "request-file"
-                && let Some(path) = value.get("path")
+                && let Some(path) = inner.get("path")
             {
                 entries.insert(key.clone(), texts(path));
                 continue;
             }
-            entries.insert(key.clone(), texts(value));
-            for (inner, value) in value.as_object().into_iter().flatten() {
-                entries.insert(format!("{key}.{inner}"), texts(value));
+            entries.insert(key.clone(), texts(inner));
+            for (subkey, nested) in inner.as_object().into_iter().flatten() {
+                entries.insert(format!("{key}.{subkey}"), texts(nested));
             }
         }
         entries
@@ -85,17 +85,21 @@ impl LoadSpec {
             let file = load.request_file.as_ref().and_then(RequestFile::sha256);
             file.map(|hash| format!("SHA-256 {hash}"))
         };
-        if let (Some(here), Some(there)) = (hash(self), hash(other))
-            && here != there
+        if let (Some(own_hash), Some(other_hash)) = (hash(self), hash(other))
+            && own_hash != other_hash
             && self.request_file.as_ref().map(RequestFile::path)
                 == other.request_file.as_ref().map(RequestFile::path)
         {
-            differing.push(("request-file".to_owned(), here, there));
+            differing.push(("request-file".to_owned(), own_hash, other_hash));
         }
-        for (name, here) in &self.files {
-            if let Some(there) = other.files.get(name).filter(|there| *there != here) {
-                let text = |hash: &String| format!("SHA-256 {hash}");
-                differing.push((name.clone(), text(here), text(there)));
+        for (name, own_file) in &self.files {
+            if let Some(other_file) = other
+                .files
+                .get(name)
+                .filter(|other_file| *other_file != own_file)
+            {
+                let hash_text = |sum: &String| format!("SHA-256 {sum}");
+                differing.push((name.clone(), hash_text(own_file), hash_text(other_file)));
             }
         }
         differing

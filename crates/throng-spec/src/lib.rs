@@ -2,6 +2,13 @@
 //!
 //! Command-line flags, tables of study files, and records all contain a [`LoadSpec`]. Its keys are the names of the
 //! flags, and values have the same text everywhere.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 mod arrival;
 mod assignment;

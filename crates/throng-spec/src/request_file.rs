@@ -143,8 +143,8 @@ impl RequestFile {
         let text = self.known_text()?;
         let mut bodies = BTreeMap::new();
         let mut parts = Vec::new();
-        for (number, text, line) in self.lines(&text)? {
-            let wrong = |key: &str, why: &str| self.wrong(number, column(text, key), why);
+        for (number, line_text, line) in self.lines(&text)? {
+            let wrong = |key: &str, why: &str| self.wrong(number, column(line_text, key), why);
             let body = line.body.as_ref();
             let body = body
                 .map(|body| self.body(body, known, &mut bodies))
@@ -190,12 +190,12 @@ impl RequestFile {
     fn lines<'a>(&self, text: &'a str) -> Result<Vec<(usize, &'a str, Line)>, SpecError> {
         let mut lines = Vec::new();
         let mut weights = 0;
-        for (place, text) in text.lines().enumerate() {
-            if text.trim().is_empty() {
+        for (place, line_text) in text.lines().enumerate() {
+            if line_text.trim().is_empty() {
                 continue;
             }
             let number = place + 1;
-            let line: Line = serde_json::from_str(text).map_err(|error| {
+            let line: Line = serde_json::from_str(line_text).map_err(|error| {
                 let why = error.to_string();
                 let why = why.rsplit_once(" at line ").map_or(&*why, |(why, _)| why);
                 // Its keys are not those of a load.
@@ -208,9 +208,9 @@ impl RequestFile {
                     0 => "a weight must be at least 1".to_owned(),
                     _ => format!("the sum of all weights exceeds {MOST_REQUESTS}"),
                 };
-                return Err(self.wrong(number, column(text, "weight"), &why));
+                return Err(self.wrong(number, column(line_text, "weight"), &why));
             }
-            lines.push((number, text, line));
+            lines.push((number, line_text, line));
         }
         if lines.is_empty() {
             return Err(self.wrong(1, 1, "the file has no requests"));

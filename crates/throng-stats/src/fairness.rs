@@ -119,7 +119,7 @@ impl Counts {
         }
         let number = clients as f64;
         let mean = total / number;
-        let of_one = |&(clients, total): &(u64, u64)| total as f64 / clients as f64;
+        let of_one = |&(members, amount): &(u64, u64)| amount as f64 / members as f64;
         let starved = self
             .steps
             .values()

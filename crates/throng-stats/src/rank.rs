@@ -32,11 +32,11 @@ pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<RankCorrelation> {
     let y = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
     let middle = (pairs.len() + 1) as f64 / 2.0;
     let (mut both, mut of_x, mut of_y) = (0.0, 0.0, 0.0);
-    for (x, y) in x.iter().zip(&y) {
-        let (x, y) = (x - middle, y - middle);
-        both += x * y;
-        of_x += x * x;
-        of_y += y * y;
+    for (rank_x, rank_y) in x.iter().zip(&y) {
+        let (far_x, far_y) = (rank_x - middle, rank_y - middle);
+        both += far_x * far_y;
+        of_x += far_x * far_x;
+        of_y += far_y * far_y;
     }
     if of_x <= 0.0 || of_y <= 0.0 {
         return None;

@@ -112,7 +112,7 @@ impl Sample {
             }
         }
         let mean = |pairs: &Vec<(f64, f64)>| {
-            let logs: f64 = pairs.iter().map(|(own, other)| (own / other).ln()).sum();
+            let logs: f64 = pairs.iter().map(|(own, theirs)| (own / theirs).ln()).sum();
             ((logs / pairs.len() as f64).exp(), 1.0)
         };
         let means: Vec<(f64, f64)> = bursts.iter().map(|(_, pairs)| mean(pairs)).collect();

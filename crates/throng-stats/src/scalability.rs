@@ -112,7 +112,7 @@ pub fn growth(groups: &[Group], seed: u64) -> Result<Growth, FitError> {
         .map(|group| f64::from(group.clients).ln())
         .collect();
     let resamples = resamples(&groups, seed);
-    let exponent = resamples.estimate(|costs| slope(&across, costs));
+    let exponent = resamples.estimate(|resampled| slope(&across, resampled));
     let mut levels: Vec<f64> = across
         .iter()
         .zip(&costs)
@@ -167,11 +167,11 @@ pub fn turning_point(groups: &[Group], seed: u64) -> Result<Option<Estimate>, Fi
     let rates: Vec<f64> = groups.iter().map(median).collect();
     let top = highest(&rates);
     let resamples = resamples(&groups, seed);
-    let fall = resamples.estimate(|rates| rates[top] / rates[rates.len() - 1]);
+    let fall = resamples.estimate(|resampled| resampled[top] / resampled[resampled.len() - 1]);
     let falls = fall.low.is_some_and(|low| low > 1.0);
     // By index, so that the median of two is a number of clients that was measured.
-    let index = resamples.estimate(|rates| highest(rates) as f64);
-    let clients = |index: f64| f64::from(groups[index as usize].clients);
+    let index = resamples.estimate(|resampled| highest(resampled) as f64);
+    let clients = |group: f64| f64::from(groups[group as usize].clients);
     Ok(falls.then(|| Estimate {
         value: clients(index.value),
         low: index.low.map(clients),

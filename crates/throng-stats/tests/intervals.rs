@@ -2,6 +2,10 @@
 //!
 //! To print the table of docs/measuring.md:
 //! `RUNS=20000 cargo test --release -p throng-stats --test intervals -- --nocapture table`.
+#![expect(
+    clippy::shadow_unrelated,
+    reason = "a test looks at several cases in turn"
+)]
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use throng_stats::Sample;

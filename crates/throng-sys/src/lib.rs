@@ -2,6 +2,13 @@
 //!
 //! Each file is a safe wrapper around one interface. Each unsafe block has a `SAFETY` comment.
 #![expect(unsafe_code, reason = "this module is where the unsafe code is kept")]
+#![cfg_attr(
+    test,
+    expect(
+        clippy::shadow_unrelated,
+        reason = "a test looks at several cases in turn"
+    )
+)]
 
 pub mod aio;
 #[cfg(target_os = "linux")]

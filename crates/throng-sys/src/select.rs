@@ -62,9 +62,9 @@ impl FdSet {
             let mut bits = (self.words[word] | other.words[word]) & mask;
             std::iter::from_fn(move || {
                 (bits != 0).then(|| {
-                    let bit = bits.trailing_zeros() as usize;
+                    let lowest = bits.trailing_zeros() as usize;
                     bits &= bits - 1;
-                    (word * BITS + bit) as RawFd
+                    (word * BITS + lowest) as RawFd
                 })
             })
         })

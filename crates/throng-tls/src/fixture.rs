@@ -164,7 +164,7 @@ impl Authority {
 }
 
 fn params(name: &str, names: &[&str], valid: Valid) -> CertificateParams {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let names: Vec<String> = names.iter().map(|one| (*one).to_owned()).collect();
     let mut params = CertificateParams::new(names).expect("they are names");
     params.distinguished_name.push(DnType::CommonName, name);
     params.serial_number = Some(SerialNumber::from(1));

@@ -140,8 +140,8 @@ impl Session {
                 kept.drain(..used);
                 self.kept = kept;
             } else if self.is_open && !rest.is_empty() {
-                let used = self.advance(rest, on_event)?;
-                self.kept.extend_from_slice(&rest[used..]);
+                let consumed = self.advance(rest, on_event)?;
+                self.kept.extend_from_slice(&rest[consumed..]);
                 return Ok(());
             }
         }

@@ -51,7 +51,7 @@ impl Verifier {
         let is_ca = is_used_as_server(&error);
         if is_ca && self.trusted.contains(end_entity) {
             let named = rustls::server::ParsedCertificate::try_from(end_entity)
-                .and_then(|parsed| rustls::client::verify_server_name(&parsed, server));
+                .and_then(|certificate| rustls::client::verify_server_name(&certificate, server));
             return named.map(|()| ServerCertVerified::assertion());
         }
         if is_ca || error == CertificateError::UnknownIssuer.into() {

@@ -1,4 +1,8 @@
 //! Sessions against a rustls server, with and without sockets.
+#![expect(
+    clippy::shadow_unrelated,
+    reason = "a test looks at several cases in turn"
+)]
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};

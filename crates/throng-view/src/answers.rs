@@ -55,11 +55,11 @@ pub(super) fn answer(runs: &Runs, uri: &Uri) -> Answer {
                 "clients.csv" => csv_of_trial(&found, "clients", query),
                 "samples.csv" => csv_of_trial(&found, "samples", query),
                 "run.json" | "study.json" | "summary.json" => {
-                    let path = found.directory.join(page);
-                    let file = record::open_if_there(&path)?;
+                    let file_path = found.directory.join(page);
+                    let file = record::open_if_there(&file_path)?;
                     let file =
                         file.ok_or_else(|| Refused::missing("The record has no such file."))?;
-                    handed_out(file, "application/json", &path)
+                    handed_out(file, "application/json", &file_path)
                 }
                 "trials.jsonl" => {
                     let trials = record::Trials::open(&found.directory)?;

@@ -48,7 +48,7 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
     let usual = known.and_then(|known| {
         known
             .iter()
-            .max_by_key(|(clients, runs)| (**runs, **clients))
+            .max_by_key(|(clients, count)| (**count, **clients))
     });
     let clients = number(query, "clients").or(usual.map(|(clients, _)| *clients));
     if clients.is_none() && waiting == 0 {
@@ -117,8 +117,8 @@ fn all_servers(servers: &Servers<'_>) -> Markup {
             @for (server, clients) in servers {
                 tr {
                     th scope="row" { (server) }
-                    td.text { ul.counts { @for (clients, runs) in clients { li {
-                        a href=(to_history(server, *clients)) aria-label=(format!("{server} with {}", counted(*clients, "client"))) { (grouped((*clients).into())) }
+                    td.text { ul.counts { @for (number, runs) in clients { li {
+                        a href=(to_history(server, *number)) aria-label=(format!("{server} with {}", counted(*number, "client"))) { (grouped((*number).into())) }
                         small { " (" (runs) ")" }
                     } } } }
                 }

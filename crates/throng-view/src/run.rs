@@ -66,7 +66,7 @@ impl Progress {
             let rest = planned.saturating_sub(run.trials) as f64 * mean;
             let since = current
                 .read_at
-                .map_or(0.0, |read| read.elapsed().as_secs_f64());
+                .map_or(0.0, |trials| trials.elapsed().as_secs_f64());
             // The running trial may take longer than the previous ones did.
             (rest - since.min(mean)).max(0.0)
         });

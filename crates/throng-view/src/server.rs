@@ -119,7 +119,7 @@ impl Viewer {
                 (listener.accept().await, place)
             };
             let (accepted, place) = tokio::select! {
-                next = next => next,
+                request = next => request,
                 _ = asked.readable() => return Ok(()),
             };
             let Ok((stream, _)) = accepted else {

@@ -61,9 +61,9 @@ impl Forecast {
     /// Starts the clock of a trial.
     pub(in crate::cli) fn begin(&mut self, estimate: Option<TimeEstimate>, now: Instant) -> Clock {
         self.current = estimate.map(|estimate| (estimate, now));
-        let pace = |estimate: TimeEstimate| match self.estimate {
+        let pace = |expected: TimeEstimate| match self.estimate {
             sum if sum > 0.0 => Some(self.took.as_secs_f64() / sum),
-            _ => estimate.in_seconds.then_some(1.0),
+            _ => expected.in_seconds.then_some(1.0),
         };
         let known = estimate.map_or(DurationEstimate::Nothing, |estimate| {
             DurationEstimate::Trials {

@@ -146,7 +146,7 @@ fn show(shared: &Shared, mut screen: Screen<impl std::io::Write>) {
             screen.draw(view, terminal);
         }
         let content = shared.lock();
-        let news = |content: &mut Content| !content.over && content.ended.is_empty();
+        let news = |inner: &mut Content| !inner.over && inner.ended.is_empty();
         // A spurious wake-up costs one draw.
         drop(shared.changed.wait_timeout_while(content, TICK, news));
     }

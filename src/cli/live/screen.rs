@@ -185,8 +185,8 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
             let start = usize::from(row) * width;
             pen.lift(&mut text);
             text += "\r\x1b[2K";
-            for cell in used(&view.content()[start..start + width]) {
-                pen.write(&mut text, cell);
+            for changed in used(&view.content()[start..start + width]) {
+                pen.write(&mut text, changed);
             }
             (at, cleared) = ((row, None), Some(row));
             continue;

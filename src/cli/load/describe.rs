@@ -176,7 +176,8 @@ fn answer(load: &Load) -> Text {
         count => format!("{} errors", format::whole(count as f64)),
     };
     if load.left > 0 {
-        let [left, asked] = [load.left, load.asked()].map(|count| format::whole(count as f64));
+        let [left, asked] =
+            [load.left, load.asked()].map(|requests| format::whole(requests as f64));
         let _ = write!(errors, ", {left} of {asked} requests never sent");
     }
     let what = match load.sessions {

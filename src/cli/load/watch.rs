@@ -76,10 +76,10 @@ impl TerminalProgress {
         };
         let used = until.used.saturating_sub(from.used).as_secs_f64();
         let took = measurable((until.at - from.at).as_secs_f64())?;
-        let replies = until.replies.saturating_sub(from.replies);
+        let answered = until.replies.saturating_sub(from.replies);
         Some(ServerUse {
             cpus: used / took,
-            us_per_request: (replies > 0).then(|| used * 1e6 / replies as f64),
+            us_per_request: (answered > 0).then(|| used * 1e6 / answered as f64),
         })
     }
 

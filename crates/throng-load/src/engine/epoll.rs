@@ -271,8 +271,8 @@ impl<T: Transport> Engine for Epoll<T> {
             }
             self.ready(pool, slot(event), event.flags);
         }
-        for (slot, last) in unfinished {
-            self.read(pool, slot as usize, last);
+        for (waiting, last) in unfinished {
+            self.read(pool, waiting as usize, last);
         }
         self.events = events;
         self.try_again(pool);

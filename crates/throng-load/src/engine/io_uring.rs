@@ -284,14 +284,14 @@ impl<T: Transport> IoUring<T> {
                         Self::on_receive(&mut self.transport, pool, slot, bytes, self.time);
                     self.apply(pool, slot, action);
                 }
-                let link = &mut self.links[slot];
+                let receiving = &mut self.links[slot];
                 if goes_on {
                     return Ok(true);
                 }
-                match &link.socket {
-                    Some(_) if !link.is_closing() && !is_end => {
-                        link.awaited = AwaitedCompletion::Bytes;
-                        self.ring.receive(link.target, name)?;
+                match &receiving.socket {
+                    Some(_) if !receiving.is_closing() && !is_end => {
+                        receiving.awaited = AwaitedCompletion::Bytes;
+                        self.ring.receive(receiving.target, name)?;
                     }
                     _ => self.end_if_done(pool, slot),
                 }

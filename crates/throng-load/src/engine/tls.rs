@@ -176,7 +176,7 @@ impl Transport for Tls {
         let received = link.session.receive(bytes, &mut |event| {
             let next = match event {
                 SessionEvent::Opened(agreed) => pool.handshake_completed(slot, &agreed, now),
-                SessionEvent::Plaintext(bytes) => pool.received(slot, bytes, now),
+                SessionEvent::Plaintext(plain) => pool.received(slot, plain, now),
             };
             if next != Action::Keep {
                 action = next;

@@ -38,8 +38,8 @@ impl ClientPool {
         if let Some(next) = next {
             client.sent = next.sent;
         }
-        if let Some(due) = self.dues.get_mut(slot) {
-            *due = next.map_or(NO_DUE, |next| next.due);
+        if let Some(kept) = self.dues.get_mut(slot) {
+            *kept = next.map_or(NO_DUE, |next| next.due);
         }
         Stamp { due, sent }
     }

@@ -320,22 +320,22 @@ impl ClientPool {
         }
         self.drop_outstanding_as_lost(slot);
         let has_lived = self.has_lived(slot, now);
-        let (client, details) = (&mut self.clients[slot], &mut self.details[slot]);
-        let has_more = client.budget > 0 && !has_lived;
+        let (failed, history) = (&mut self.clients[slot], &mut self.details[slot]);
+        let has_more = failed.budget > 0 && !has_lived;
         if self.plan.reconnect && now < self.window.until && has_more {
-            client.state = State::Failed;
+            failed.state = State::Failed;
             self.requesters.drop_requests(slot);
-            client.unsent = &[];
-            client.since_reply = Since::Failure;
-            let wait = (BACKOFF.1 << details.failures.min(16)).min(BACKOFF.0);
-            details.failures = details.failures.saturating_add(1);
-            details.since = now + wait;
+            failed.unsent = &[];
+            failed.since_reply = Since::Failure;
+            let wait = (BACKOFF.1 << history.failures.min(16)).min(BACKOFF.0);
+            history.failures = history.failures.saturating_add(1);
+            history.since = now + wait;
             self.set_alarm(slot, now + wait);
             return Action::Close(Close::Orderly);
         }
         self.progress.failed += 1;
-        if client.budget < u64::MAX / 2 {
-            self.progress.lost += client.budget;
+        if failed.budget < u64::MAX / 2 {
+            self.progress.lost += failed.budget;
         }
         self.end(slot, State::Lost, now)
     }

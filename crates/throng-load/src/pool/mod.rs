@@ -318,10 +318,10 @@ impl ClientPool {
             Ok(replies) if replies.close && self.may_end(slot) => self.await_close(slot, now),
             Ok(_) => {
                 // The next reply has begun.
-                let client = &mut self.clients[slot];
-                client.was_refused = false;
-                if client.since_reply == Since::Rest {
-                    client.since_reply = Since::Reply;
+                let closed = &mut self.clients[slot];
+                closed.was_refused = false;
+                if closed.since_reply == Since::Rest {
+                    closed.since_reply = Since::Reply;
                 }
                 Action::Keep
             }

@@ -64,9 +64,9 @@ impl ClientPool {
         let limit = flow.steps[place].limit;
         let missed = limit.filter(|limit| took >= limit.as_nanos() as u64);
         let is_slow = missed.is_some();
-        if let Some(limit) = missed {
+        if let Some(missed_limit) = missed {
             let name = &flow.steps[place].name;
-            let why = format!("{name}: duration < {}", limit.as_millis());
+            let why = format!("{name}: duration < {}", missed_limit.as_millis());
             *self.stats.unexpected.entry(why).or_default() += 1;
         }
         if counts(stamp.due, &self.window) {

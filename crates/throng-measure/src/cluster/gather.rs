@@ -264,14 +264,14 @@ impl<'a> Gathering<'a> {
         } = result;
         let clock = self.cluster.hosts()[part.host].clock;
         if let (Some(rows), Some(file)) = (rows, &mut self.rows) {
-            let is_first = self.parts.iter().all(|part| !part.done);
+            let is_first = self.parts.iter().all(|each| !each.done);
             let record = &self.parts[place].record;
             write_rows(file, &rows, is_first, record).context("cannot write the clients' rows")?;
         }
-        let part = &mut self.parts[place];
-        part.keep_results(&seen);
-        part.record.side = side;
-        part.record.clock_error_us = clock.map(|clock| clock.error_ns as f64 / 1e3);
+        let ended = &mut self.parts[place];
+        ended.keep_results(&seen);
+        ended.record.side = side;
+        ended.record.clock_error_us = clock.map(|clock| clock.error_ns as f64 / 1e3);
         match (&mut self.starts, seen.span.from_ns, clock) {
             (Some(starts), Some(from), Some(clock)) => {
                 let at = i128::from(from) - i128::from(clock.offset_ns);
@@ -279,8 +279,8 @@ impl<'a> Gathering<'a> {
             }
             (starts, _, _) => *starts = None,
         }
-        part.done = true;
-        part.snapshot.present = 0;
+        ended.done = true;
+        ended.snapshot.present = 0;
         // Without a clock offset, its load is assumed to have begun with the first one.
         let (first, began) = (self.whole.span.began_ns, seen.span.began_ns);
         let together = || Some(first?.saturating_sub(began?));

@@ -147,11 +147,9 @@ pub(crate) fn differences(
     after: &Values,
     out: &mut dyn FnMut(&'static str, f64),
 ) {
-    for (KernelCounter(_, _, metric), (before, after)) in
-        counters.iter().zip(before.iter().zip(after))
-    {
-        if let (Some(before), Some(after)) = (before, after) {
-            out(metric, after.saturating_sub(*before).max(0) as f64);
+    for (KernelCounter(_, _, metric), (old, new)) in counters.iter().zip(before.iter().zip(after)) {
+        if let (Some(old), Some(new)) = (old, new) {
+            out(metric, new.saturating_sub(*old).max(0) as f64);
         }
     }
 }

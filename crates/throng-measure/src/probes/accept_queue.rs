@@ -239,7 +239,7 @@ impl Probe for AcceptQueueProbe {
             let dropped = self.queue.and_then(|queue| queue.dropped);
             let own = dropped
                 .zip(self.dropped_before)
-                .map(|(after, before)| after.saturating_sub(before) as f64);
+                .map(|(new, old)| new.saturating_sub(old) as f64);
             let mut limited = |metric, count: f64| match (metric, own) {
                 (DROPS, Some(own)) => out(metric, own),
                 (OVERFLOWS, Some(own)) => out(metric, count.min(own)),

@@ -146,7 +146,7 @@ impl Probe for CpuProbe {
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
-        let read = |tree| read(tree, self.group.as_ref());
+        let read = |processes| read(processes, self.group.as_ref());
         match moment {
             Moment::Before => self.ticks_before = Some(ticks(tree)),
             Moment::Start => {

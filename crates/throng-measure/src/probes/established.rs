@@ -112,7 +112,7 @@ impl Files {
     /// Established connections, by the counter, and connections in TIME_WAIT.
     fn read_counters(&mut self, clients: u32) -> std::io::Result<States> {
         let now = self.counts()?;
-        let grown = |now: i64, before: i64| now.saturating_sub(before).max(0).cast_unsigned();
+        let grown = |later: i64, before: i64| later.saturating_sub(before).max(0).cast_unsigned();
         Ok(States {
             established: grown(now.established, self.before.established)
                 .div_ceil(2)

@@ -110,7 +110,7 @@ impl Probe for MachineProbe {
         };
         let file = self.file.as_mut().context("the probe is not attached")?;
         let ticks = Ticks::parse(file.read()?).context("/proc/stat has no line of all CPUs")?;
-        let pressure = self.pressure.as_mut().and_then(|file| file.read().ok());
+        let pressure = self.pressure.as_mut().and_then(|lines| lines.read().ok());
         *place = Some(Reading {
             at,
             ticks,

@@ -307,8 +307,8 @@ impl Peak {
             return false;
         }
         let came = *self.came.get_or_insert(at);
-        let since = self.sampled_at.unwrap_or(came);
-        let has_grown_long = at.duration_since(since) >= LONG_GROWTH;
+        let sampled = self.sampled_at.unwrap_or(came);
+        let has_grown_long = at.duration_since(sampled) >= LONG_GROWTH;
         let share = if present * 2 >= self.clients * 3 {
             LARGER_SHARE
         } else {

@@ -416,8 +416,8 @@ impl Panel {
             });
         }
         for (name, probe) in &self.probes {
-            probe.figures(&mut |name, value| {
-                self.side.metrics.insert(name.to_owned(), value);
+            probe.figures(&mut |metric, value| {
+                self.side.metrics.insert(metric.to_owned(), value);
             });
             if let Some(parts) = probe.memory_per_client() {
                 self.side.memory_per_client = parts.clone();

@@ -215,8 +215,8 @@ impl Probe for TcpProbe {
         }
         if let (Some(before), Some(after)) = (self.slab_before, self.slab_after) {
             let [sockets, connections] = SLAB_METRICS;
-            let mut added = |name, before, after: u64| {
-                out(name, after.saturating_sub(before) as f64 * page_bytes());
+            let mut added = |name, old, new: u64| {
+                out(name, new.saturating_sub(old) as f64 * page_bytes());
             };
             added(sockets, before.sockets, after.sockets);
             added(connections, before.connections, after.connections);

@@ -160,8 +160,8 @@ impl Throttling {
 /// The processes in a control group and its subgroups, by its directory.
 pub(crate) fn members(directory: &Path) -> Vec<u32> {
     let mut pids = Vec::new();
-    for directory in below(directory) {
-        let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    for group in below(directory) {
+        let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
         pids.extend(
             text.lines()
                 .filter_map(|line| line.trim().parse::<u32>().ok()),

@@ -218,10 +218,10 @@ impl Process {
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
         orphans::mark_awaited(child.id());
         let tails = Tails::default();
-        let (sender, lines) = queue();
+        let (line_sender, lines) = queue();
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
-        let errors = is_scanned.then(|| sender.clone());
+        let errors = is_scanned.then(|| line_sender.clone());
         let input = child.stdin.take();
         if let Some(input) = &input {
             fcntl_setfl(input, OFlags::NONBLOCK).context("cannot prepare its standard input")?;
@@ -237,7 +237,7 @@ impl Process {
             group,
             _parent: parent,
         };
-        listen(stdout, tails.output, Some(sender), is_scanned)?;
+        listen(stdout, tails.output, Some(line_sender), is_scanned)?;
         listen(stderr, tails.errors, errors, is_scanned)?;
         Ok((process, prepared))
     }

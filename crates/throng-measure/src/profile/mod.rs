@@ -274,7 +274,7 @@ fn since(before: switches::Counts, after: switches::Counts) -> Events {
         voluntary_switches: after.voluntary.saturating_sub(before.voluntary),
         involuntary_switches: after.involuntary.saturating_sub(before.involuntary),
         page_faults: faults(&after).saturating_sub(faults(&before)),
-        waited_for_cpu_ns: waited.map(|(before, after)| after.saturating_sub(before)),
+        waited_for_cpu_ns: waited.map(|(then, now)| now.saturating_sub(then)),
     }
 }
 

@@ -77,11 +77,11 @@ impl Names {
     /// Looks up all these addresses of a process.
     pub(super) fn learn_program(&mut self, pid: u32, addresses: &[Addr]) {
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-        let look_up = |debug_syms: bool, addresses: &[Addr]| {
+        let look_up = |debug_syms: bool, places: &[Addr]| {
             let mut process = Process::new(pid.into());
             (process.perf_map, process.debug_syms) = (true, debug_syms);
             let source = Source::Process(process);
-            let input = Input::AbsAddr(addresses);
+            let input = Input::AbsAddr(places);
             self.symbolizer.symbolize(&source, input)
         };
         // A file with broken debug information still has names, and a file that cannot be read takes only its own.
@@ -160,8 +160,8 @@ fn plain(name: &str) -> String {
 /// the name of its file.
 fn of_compiled(name: &str) -> String {
     let file = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let whole: Vec<&str> = name.split(':').take(2).collect();
+        let file = path.rsplit('/').next().unwrap_or(path);
+        let whole: Vec<&str> = file.split(':').take(2).collect();
         whole.join(":")
     };
     if let Some((function, path)) = name

@@ -23,17 +23,19 @@ const SECRET_ENDINGS: [&str; 6] = ["env", "key", "p12", "pem", "pfx", "htpasswd"
 /// The program that a word names, searched in `path`, or in the PATH of this process. A relative name with a slash is
 /// relative to `cwd`, or to this process's working directory.
 pub fn executable(word: &str, path: Option<&str>, cwd: Option<&Path>) -> Option<PathBuf> {
-    let runs = |path: &Path| {
-        path.metadata()
+    let runs = |file: &Path| {
+        file.metadata()
             .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     };
     if word.contains('/') {
-        return Some(within(cwd, word)).filter(|path| runs(path));
+        return Some(within(cwd, word)).filter(|file| runs(file));
     }
     let own = || std::env::var_os("PATH").unwrap_or_default();
     let path = path.map_or_else(own, Into::into);
     let found = std::env::split_paths(&path).map(|directory| directory.join(word));
-    found.filter(|_| !word.is_empty()).find(|path| runs(path))
+    found
+        .filter(|_| !word.is_empty())
+        .find(|candidate| runs(candidate))
 }
 
 /// The regular file of this name.

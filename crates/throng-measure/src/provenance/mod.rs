@@ -69,20 +69,20 @@ pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
         return Vec::new();
     };
     let now = program(server, |_, _| None);
-    let find = |then: &UsedFile| {
+    let find = |used: &UsedFile| {
         let mut files = now.iter().flat_map(ForeignProgram::files);
-        files.find(|file| file.word == then.word)
+        files.find(|file| file.word == used.word)
     };
     let changed = then.files().filter_map(|then| {
-        let now = find(then);
-        let same = |now: &UsedFile| {
-            let both = now.sha256.as_ref().zip(then.sha256.as_ref());
+        let found = find(then);
+        let same = |other: &UsedFile| {
+            let both = other.sha256.as_ref().zip(then.sha256.as_ref());
             // A file that was not read is compared by path alone.
-            both.map_or(now.path == then.path, |(now, then)| now == then)
+            both.map_or(other.path == then.path, |(other, then)| other == then)
         };
-        (!now.is_some_and(same)).then(|| ChangedFile {
+        (!found.is_some_and(same)).then(|| ChangedFile {
             then: then.clone(),
-            now: now.map(|now| now.path.clone()),
+            now: found.map(|found| found.path.clone()),
         })
     });
     changed.collect()
@@ -139,9 +139,9 @@ fn scripts(first: &str, words: &[String], cwd: Option<&Path>) -> Vec<UsedFile> {
             let ends = |c: char| c.is_whitespace() || "'\"();&|<>`".contains(c);
             candidates.extend(word.split(ends));
         }
-        let new = candidates.into_iter().filter_map(|word| {
-            let path = files::regular(word, cwd)?;
-            Some(files::used(word, &path))
+        let new = candidates.into_iter().filter_map(|candidate| {
+            let path = files::regular(candidate, cwd)?;
+            Some(files::used(candidate, &path))
         });
         for file in new {
             if found.len() < MOST_FILES && !found.iter().any(|other| other.path == file.path) {

@@ -78,13 +78,13 @@ pub(crate) fn run(
     let spin = spun(before, spin_now(plan));
     let took_s = began.elapsed().as_secs_f64();
     let mut measured = Vec::new();
-    for (mut trial, seen) in trials.drain(..).zip(seen) {
-        if seen.result.interrupted {
+    for (mut trial, sliced) in trials.drain(..).zip(seen) {
+        if sliced.result.interrupted {
             continue;
         }
         trial.spin = Some(spin);
         trial.took_s = took_s;
-        let (mut result, slices) = (seen.result, seen.slices);
+        let (mut result, slices) = (sliced.result, sliced.slices);
         use_cpu_of_slices(&mut result.server_side, &slices, |slice| {
             slice.server_cpu_ns
         });
@@ -149,7 +149,7 @@ fn settle(seen: &mut [ServerSlices]) {
         // A control runs in few rounds only: with it, the mean would differ from round to round.
         let others = || {
             let others = logs.iter().enumerate();
-            others.filter(|(other, logs)| *other != index && 2 * logs.len() >= own.len())
+            others.filter(|(other, rounds)| *other != index && 2 * rounds.len() >= own.len())
         };
         let by_round = ratios(own, others);
         if by_round.len() >= FEWEST_RATIOS && steadiness::shift(&by_round).is_none() {
@@ -165,7 +165,7 @@ where
 {
     let ratio = |(round, log): (&u32, &f64)| {
         let of_round = others().filter_map(|(_, logs)| logs.get(round));
-        let (sum, count) = of_round.fold((0.0, 0), |(sum, count), log| (sum + log, count + 1));
+        let (sum, count) = of_round.fold((0.0, 0), |(sum, count), one| (sum + one, count + 1));
         (count > 0).then(|| (log - sum / f64::from(count)).exp())
     };
     own.iter().filter_map(ratio).collect()

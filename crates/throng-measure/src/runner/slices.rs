@@ -106,12 +106,8 @@ pub(crate) fn run(
     let mut others = None;
     let is_whole = !audience.stop.requested() && !is_ended(plan, &visited);
     if is_whole && visited.iter().any(Result::is_ok) {
-        let of_all = |visited: &[Stage<SlicedServer<'_>>]| -> Duration {
-            visited
-                .iter()
-                .flatten()
-                .map(SlicedServer::cpu_of_both)
-                .sum()
+        let of_all = |stages: &[Stage<SlicedServer<'_>>]| -> Duration {
+            stages.iter().flatten().map(SlicedServer::cpu_of_both).sum()
         };
         if !plan.why.is_off() {
             have_watched_turns(plan, &mut visited, audience);
@@ -451,11 +447,11 @@ impl<'a> SlicedServer<'a> {
             );
         }
         if seen.replies > 0 {
-            let used = used.map(|(after, before)| after.saturating_sub(before));
+            let used = used.map(|(new, old)| new.saturating_sub(old));
             let waited = waited_before.zip(self.server_cpu.waited());
             self.empty = 0;
             return Ok(Some(Slice {
-                server_cpu_wait_ns: waited.map(|(before, after)| after.saturating_sub(before)),
+                server_cpu_wait_ns: waited.map(|(then, now)| now.saturating_sub(then)),
                 ..slice(round, &seen, used, late)
             }));
         }

@@ -315,7 +315,7 @@ impl<'a> Live<'a> {
                 continue;
             }
             let used_then = cpu::total(tree).zip(used_before);
-            let used = used_then.map(|(after, before)| after.saturating_sub(before));
+            let used = used_then.map(|(after, then)| after.saturating_sub(then));
             return Ok(Some(Slice {
                 took_ns: took.as_nanos() as u64,
                 replies: replies.saturating_sub(before),
@@ -433,7 +433,7 @@ impl<'a> Live<'a> {
         let launch = &setup.launch;
         load.stop(STOP_LIMIT);
         result.note_hosts(load);
-        if matches!(&watched, Ok(load) if load.stopped_by == StoppedBy::NoClientsLeft.name()) {
+        if matches!(&watched, Ok(ended) if ended.stopped_by == StoppedBy::NoClientsLeft.name()) {
             server.wait_for_end(DYING_LIMIT);
         }
         result.messages = server.messages();
@@ -548,9 +548,9 @@ fn begin_load<'a>(
             let orders = cluster::divide(&load, cluster.hosts());
             let rows = orders.iter().all(|order| order.rows);
             let rows = setup.load.clients_csv.as_deref().filter(|_| rows);
-            let load = Gathering::start(cluster.as_mut(), &orders, rows)
+            let gathering = Gathering::start(cluster.as_mut(), &orders, rows)
                 .or_else(|error| cannot(&error))?;
-            Ok((Loading::Cluster(Box::new(load)), panel))
+            Ok((Loading::Cluster(Box::new(gathering)), panel))
         }
     }
 }

@@ -258,8 +258,8 @@ fn send(stream: &mut Wire, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Res
     } else {
         wire.len()
     };
-    for piece in wire.chunks(piece) {
-        match stream.write_all(piece) {
+    for part in wire.chunks(piece) {
+        match stream.write_all(part) {
             Ok(()) => {}
             // The server may already have rejected the request and closed; its reply then shows that.
             Err(_) if closes => break,

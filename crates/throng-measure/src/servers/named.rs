@@ -26,7 +26,7 @@ pub(crate) const STOP_SIGNALS: [(&str, Signal); 7] = [
 /// # Errors
 /// Lists the valid names.
 pub fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
-    let known = LIMITS.map(|(name, _)| name);
+    let known = LIMITS.map(|(limit, _)| limit);
     if !known.contains(&name) {
         return Err(format!(
             "`{name}` is not a resource limit; expected one of: {}",
@@ -43,7 +43,7 @@ pub fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
 pub fn stop_signal(text: &str) -> Result<String, String> {
     let upper = text.to_ascii_uppercase();
     let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-    let known = STOP_SIGNALS.map(|(name, _)| name);
+    let known = STOP_SIGNALS.map(|(signal, _)| signal);
     if known.contains(&name) {
         Ok(name.to_owned())
     } else {

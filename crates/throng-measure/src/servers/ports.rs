@@ -43,8 +43,8 @@ fn bindable(port: u16) -> Option<u16> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).ok()?;
     let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     socket.bind(&address.into()).ok()?;
-    let port = socket.local_addr().ok()?.as_socket()?.port();
-    is_free_in_v6(port).then_some(port)
+    let given = socket.local_addr().ok()?.as_socket()?.port();
+    is_free_in_v6(given).then_some(given)
 }
 
 /// Whether a port is free on every IPv6 address, if there is IPv6.

@@ -312,15 +312,15 @@ impl Launch<'_> {
                 }
             }
             let waits_for_word = matches!(missing, Missing::Word);
-            let mut answers = |place: &&Endpoint| {
-                let connected = connect(place, POLL_INTERVAL).map(drop);
-                if Some(*place) == places.first() {
+            let mut answers = |endpoint: &&Endpoint| {
+                let connected = connect(endpoint, POLL_INTERVAL).map(drop);
+                if Some(*endpoint) == places.first() {
                     unreachable = connected.as_ref().err().map(io::Error::kind);
                 }
                 connected.is_ok()
             };
-            if !waits_for_word && let Some(place) = places.iter().find(&mut answers) {
-                found = Some(place.clone());
+            if !waits_for_word && let Some(answering) = places.iter().find(&mut answers) {
+                found = Some(answering.clone());
                 missing = match ready {
                     Ready::Url(url) => match url.answers(tls.as_ref(), allow_remote) {
                         Ok(()) => Missing::Nothing,

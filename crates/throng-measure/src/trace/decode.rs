@@ -35,7 +35,7 @@ pub(super) fn arguments(entered: &SyscallEntry, look: &dyn ThreadView) -> String
         "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => {
             format!("{}, up to {third} events", fd(first))
         }
-        "poll" | "ppoll" => in_words(polled(first, second, look).map(|(fd, _)| fd), look),
+        "poll" | "ppoll" => in_words(polled(first, second, look).map(|(each, _)| each), look),
         "select" | "pselect6" => format!("descriptors below {first}"),
         "io_uring_enter" => format!("{}, submit {second}, wait for {third}", fd(first)),
         "shutdown" => {

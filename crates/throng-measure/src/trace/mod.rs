@@ -245,15 +245,15 @@ impl Tracing {
         self.wait_until_quiet("no complete reply", |_| client.receives_reply())?;
         self.watch.begin_step();
         client.ask()?;
-        let rests = self.wait_until_quiet("no complete reply", |_| client.receives_reply())?;
-        let asks = self.end_step(ClientStep::Asks, rests);
+        let replied = self.wait_until_quiet("no complete reply", |_| client.receives_reply())?;
+        let asks = self.end_step(ClientStep::Asks, replied);
 
         self.watch.begin_step();
         drop(client);
-        let rests = self.wait_until_quiet("the connection was not closed", |connections| {
+        let closed = self.wait_until_quiet("the connection was not closed", |connections| {
             connections.is_closed(port)
         })?;
-        let leaves = self.end_step(ClientStep::Leaves, rests);
+        let leaves = self.end_step(ClientStep::Leaves, closed);
         Ok(vec![comes, asks, leaves])
     }
 

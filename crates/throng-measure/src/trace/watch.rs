@@ -404,8 +404,8 @@ impl Watch {
         if alike.len() == 1 {
             return known.name.clone();
         }
-        let place = alike.iter().position(|number| *number == thread);
-        format!("{} {}", known.name, place.map_or(0, |place| place + 1))
+        let index = alike.iter().position(|other| *other == thread);
+        format!("{} {}", known.name, index.map_or(0, |index| index + 1))
     }
 }
 

@@ -52,13 +52,13 @@ impl Ranks {
             let rank = missing + 1;
             let seconds = ARRIVE_LIMIT.as_secs();
             match line.next(deadline) {
-                Some(WorkerMessage::Worker { rank, body }) => {
+                Some(WorkerMessage::Worker { rank: sender, body }) => {
                     let host = found
-                        .get_mut(rank.wrapping_sub(1))
+                        .get_mut(sender.wrapping_sub(1))
                         .context("a message came from a rank that does not exist")?;
                     let message: FromHost = serde_json::from_slice(&body).with_context(|| {
                         format!(
-                            "rank {rank} sent invalid data; all ranks must run the same throng-mpi"
+                            "rank {sender} sent invalid data; all ranks must run the same throng-mpi"
                         )
                     })?;
                     if let FromHost::Here {
@@ -69,8 +69,8 @@ impl Ranks {
                         *host = Some((described, usable_cpus));
                     }
                 }
-                Some(WorkerMessage::Control(ControlMessage::Lost { rank, reason })) => {
-                    bail!("rank {rank} is lost: {reason}")
+                Some(WorkerMessage::Control(ControlMessage::Lost { rank: lost, reason })) => {
+                    bail!("rank {lost} is lost: {reason}")
                 }
                 Some(WorkerMessage::Gone(reason)) => bail!("{reason}"),
                 Some(WorkerMessage::Control(_)) => {}

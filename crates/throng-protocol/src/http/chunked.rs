@@ -65,8 +65,8 @@ impl Chunks {
                 let count = input
                     .len()
                     .min(usize::try_from(*left).unwrap_or(usize::MAX));
-                let (content, rest) = input.split_at(count);
-                *input = rest;
+                let (content, after) = input.split_at(count);
+                *input = after;
                 *left -= count as u64;
                 if *left == 0 {
                     self.place = Place::ContentEnd { returned: false };

@@ -38,7 +38,7 @@ impl Jar {
         if name.is_empty() || pair.len() > LONGEST_COOKIE || !pair.iter().all(is_plain) {
             return;
         }
-        let known = self.0.iter().position(|cookie| *cookie.name == *name);
+        let known = self.0.iter().position(|one| *one.name == *name);
         match (known, parts.any(ends)) {
             (Some(place), true) => drop(self.0.remove(place)),
             (Some(place), false) => self.0[place].value = value.into(),

@@ -39,8 +39,8 @@ impl Feed {
         };
         let row = place.checked_rem(self.rows.len() as u64);
         let row = row.map(|row| &self.rows[row as usize]);
-        for (known, initial) in known.iter_mut().zip(&self.variables) {
-            *known = match (initial, row) {
+        for (variable, initial) in known.iter_mut().zip(&self.variables) {
+            *variable = match (initial, row) {
                 (Initial::Given(value), _) => Known::Shared(value),
                 (Initial::Column(column), Some(row)) => Known::Shared(&row[*column]),
                 (Initial::Captured | Initial::Column(_), _) => Known::default(),

@@ -128,8 +128,8 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
                 stays |= lists(field.value, "keep-alive");
             }
             14 if is("content-length") => {
-                let bytes = length(field.value).ok_or(Fault::BadRequest)?;
-                if body.replace(bytes).is_some() {
+                let stated = length(field.value).ok_or(Fault::BadRequest)?;
+                if body.replace(stated).is_some() {
                     return Err(Fault::BadRequest);
                 }
             }

@@ -109,9 +109,9 @@ fn described(protocol: &str, settings: &Settings, method: fn(&HttpRequest) -> &s
     }
     let mut methods: Vec<&str> = requests().map(method).collect();
     methods.dedup();
-    let named = if let [method] = methods[..] {
+    let named = if let [only] = methods[..] {
         let paths = settings.requests.in_words(HttpRequest::path);
-        let words: Vec<&str> = [protocol, method, &paths]
+        let words: Vec<&str> = [protocol, only, &paths]
             .into_iter()
             .filter(|word| !word.is_empty())
             .collect();

@@ -86,7 +86,7 @@ pub(super) fn is_host(host: &[u8]) -> bool {
         }
         (name, port)
     };
-    let is_port = |port: &[u8]| match port {
+    let is_port = |digits_of_port: &[u8]| match digits_of_port {
         [] => true,
         [b':', digits @ ..] => digits.iter().all(u8::is_ascii_digit),
         _ => false,

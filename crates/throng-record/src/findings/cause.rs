@@ -118,7 +118,7 @@ fn strongest(signs: Vec<(Kind, Sign)>) -> Option<Cause> {
     let (kind, first) = signs.next()?;
     // A crash is already evidence of its cause, and full resources are common.
     let matters =
-        |(kind, sign): &(Kind, Sign)| sign.weight > Weight::Full && *kind != direct::CRASH.kind();
+        |(other, sign): &(Kind, Sign)| sign.weight > Weight::Full && *other != direct::CRASH.kind();
     Some(Cause {
         kind,
         sentence: first.sentence,

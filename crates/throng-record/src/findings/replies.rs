@@ -232,7 +232,7 @@ fn rejected(seen: &Observed<'_>) -> Option<Evidence> {
 fn of_replies(load: &Load, count: u64, what: &str, kinds: &BTreeMap<String, u64>) -> String {
     let kinds: Vec<String> = kinds
         .iter()
-        .map(|(kind, count)| format!("{count} {kind}"))
+        .map(|(kind, of_kind)| format!("{of_kind} {kind}"))
         .collect();
     let all = load.replies();
     format!("{count} of {all} replies {what}: {}", list(&kinds))

@@ -283,9 +283,9 @@ impl LoadStats {
 
     /// Merges the statuses, sizes and rejections of some clients' replies.
     pub fn add_counts(&mut self, counts: ReplyCounts) {
-        let by_status = |counts: BTreeMap<u16, u64>| -> BTreeMap<String, u64> {
-            let counts = counts.into_iter();
-            let named = counts.map(|(status, n)| (status_in_words(status), n));
+        let by_status = |by_number: BTreeMap<u16, u64>| -> BTreeMap<String, u64> {
+            let by_number = by_number.into_iter();
+            let named = by_number.map(|(status, n)| (status_in_words(status), n));
             named.collect()
         };
         let rejected = counts
@@ -336,8 +336,8 @@ impl LoadStats {
             *mine = mine.saturating_add(theirs);
         }
         let theirs = other.replies_by_tenth.iter().flatten();
-        for (mine, theirs) in self.replies_by_tenth.iter_mut().flatten().zip(theirs) {
-            *mine = mine.saturating_add(*theirs);
+        for (mine, other_tenth) in self.replies_by_tenth.iter_mut().flatten().zip(theirs) {
+            *mine = mine.saturating_add(*other_tenth);
         }
         merge_counts(&mut self.rejected, &other.rejected);
         merge_counts(&mut self.statuses, &other.statuses);
@@ -345,10 +345,10 @@ impl LoadStats {
         self.redirect = least(self.redirect.take(), other.redirect.clone());
         merge_limits(&mut self.server_limits, other.server_limits.clone());
         self.reply_bytes.merge(&other.reply_bytes);
-        for (kind, theirs) in &other.errors {
+        for (kind, other_errors) in &other.errors {
             match self.errors.get_mut(kind) {
-                Some(mine) => mine.merge(theirs),
-                None => drop(self.errors.insert(kind.clone(), theirs.clone())),
+                Some(mine) => mine.merge(other_errors),
+                None => drop(self.errors.insert(kind.clone(), other_errors.clone())),
             }
         }
         self.times_by_part.merge(&other.times_by_part);
@@ -357,21 +357,25 @@ impl LoadStats {
         self.first_reply.merge(&other.first_reply);
         self.lateness.merge(&other.lateness);
         merge_option(&mut self.open, other.open.as_ref(), OpenStats::merge);
-        merge_option(&mut self.jobs, other.jobs.as_ref(), |mine, theirs| {
-            mine.merge(theirs);
+        merge_option(&mut self.jobs, other.jobs.as_ref(), |mine, other_jobs| {
+            mine.merge(other_jobs);
         });
         merge_option(
             &mut self.sessions,
             other.sessions.as_ref(),
-            |mine, theirs| {
-                mine.merge(theirs);
+            |mine, other_part| {
+                mine.merge(other_part);
             },
         );
-        merge_option(&mut self.probe, other.probe.as_ref(), |mine, theirs| {
-            mine.merge(theirs);
-        });
-        merge_option(&mut self.tls, other.tls.as_ref(), |mine, theirs| {
-            mine.merge(theirs);
+        merge_option(
+            &mut self.probe,
+            other.probe.as_ref(),
+            |mine, other_probe| {
+                mine.merge(other_probe);
+            },
+        );
+        merge_option(&mut self.tls, other.tls.as_ref(), |mine, other_tls| {
+            mine.merge(other_tls);
         });
         self.replies.merge(&other.replies);
         self.life.merge(&other.life);

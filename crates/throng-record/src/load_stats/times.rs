@@ -277,8 +277,8 @@ impl TimesByPart {
         }
         self.parts.resize(PARTS, [0; RANGES]);
         let theirs = other.parts.iter().flatten();
-        for (mine, theirs) in self.parts.iter_mut().flatten().zip(theirs) {
-            *mine = mine.saturating_add(*theirs);
+        for (mine, other_part) in self.parts.iter_mut().flatten().zip(theirs) {
+            *mine = mine.saturating_add(*other_part);
         }
     }
 

@@ -79,14 +79,16 @@ impl Metric {
             .iter()
             .filter(|trial| self.comes_from(trial))
             .filter_map(|trial| self.side(trial));
-        let own = sides.find_map(reason);
+        let of_side = sides.find_map(reason);
         let of_terms = || {
-            let Source::Sum(names) = self.source else {
+            let Source::Sum(terms) = self.source else {
                 return None;
             };
-            let mut terms = names.iter().filter_map(|name| named(name));
+            let mut terms = terms.iter().filter_map(|name| named(name));
             terms.find_map(|term| term.why_absent(run, trials.iter().copied()))
         };
-        own.or_else(of_terms).or_else(|| run.unavailable.get(probe))
+        of_side
+            .or_else(of_terms)
+            .or_else(|| run.unavailable.get(probe))
     }
 }

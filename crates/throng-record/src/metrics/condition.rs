@@ -75,7 +75,7 @@ impl Condition {
         let Some(name) = self.name.as_deref() else {
             return Ok(Named::default());
         };
-        let is_step = |name: &str| steps.contains(&name);
+        let is_step = |word: &str| steps.contains(&word);
         if servers.contains(&name) {
             return Ok(Named {
                 server: Some(name),

@@ -297,9 +297,9 @@ impl Metric {
         let load = trial.load.as_ref()?;
         let value = |value: ProbeValue| self.side(trial)?.metrics.get(value.name).copied();
         match self.source {
-            Source::Trial(value) => value(trial),
+            Source::Trial(of_trial) => of_trial(trial),
             Source::Load(_) if self.has_too_few_replies(load) => None,
-            Source::Load(value) => value(load),
+            Source::Load(of_load) => of_load(load),
             Source::Times(times, statistic) => statistic.of(times.of(load)?),
             Source::Value(name) => value(name),
             Source::PerRequest(name, factor) => {
@@ -310,7 +310,7 @@ impl Metric {
                 let total = value(name)? * factor;
                 (requests > 0).then(|| total / requests as f64)
             }
-            Source::Values(value) => value(self.side(trial)?, load),
+            Source::Values(of_values) => of_values(self.side(trial)?, load),
             Source::Sum(names) => names.iter().map(|name| named(name)?.of(trial)).sum(),
             Source::OverClients(_) => None,
         }

@@ -125,7 +125,7 @@ impl Quantity {
         };
         let value = format!("{:.decimals$}", self.value);
         match (self.low, self.high) {
-            (Some(low), Some(high)) => format!("{value} ({low:.decimals$}–{high:.decimals$})"),
+            (Some(least), Some(most)) => format!("{value} ({least:.decimals$}–{most:.decimals$})"),
             _ => value,
         }
     }
@@ -240,6 +240,6 @@ fn of_all_requests<'a>(
     let merged = Merged::merged(recorded).context("a histogram in the record cannot be read")?;
     let percentile = merged.zip(statistic.quantile());
     Ok(percentile
-        .filter(|(merged, (_, fewest))| merged.len() >= *fewest)
-        .map(|(merged, (quantile, _))| merged.value_at_quantile(quantile) as f64 / 1e3))
+        .filter(|(histogram, (_, fewest))| histogram.len() >= *fewest)
+        .map(|(histogram, (quantile, _))| histogram.value_at_quantile(quantile) as f64 / 1e3))
 }

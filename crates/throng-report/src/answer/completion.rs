@@ -74,9 +74,9 @@ fn accept_queue(summary: &Summary, failing: &[&FirstConnectFailure]) -> Option<S
             .find(|row| row.server == first.server && Some(row.clients) == first.clients)
     };
     let rows = || failing.iter().filter_map(row);
-    let backlog = rows().find_map(|row| row.value("accept_backlog"))?;
+    let backlog = rows().find_map(|one| one.value("accept_backlog"))?;
     let overflows: Vec<String> = rows()
-        .filter_map(|row| Some((&row.server, row.value("listen_overflows")?)))
+        .filter_map(|one| Some((&one.server, one.value("listen_overflows")?)))
         .map(|(server, count)| format!("{} times with {server}", whole(count)))
         .collect();
     Some(format!(

@@ -435,7 +435,7 @@ fn only(of: Source<'_>, other: Source<'_>) -> Vec<String> {
     let servers = of.run.servers.iter().map(|server| server.name.clone());
     let mut only: Vec<String> = servers.filter(|name| !has(other, name)).collect();
     let clients = of.summary.clients.iter().copied();
-    let is_alone = |clients: &u32| !other.summary.clients.contains(clients);
+    let is_alone = |number: &u32| !other.summary.clients.contains(number);
     only.extend(
         clients
             .filter(is_alone)

@@ -390,7 +390,7 @@ impl Repeated {
         };
         let both = [Seen::word(then.text()), later];
         Self {
-            ratio: comparable.map(|(earlier, later)| later as f64 / earlier as f64),
+            ratio: comparable.map(|(old, new)| new as f64 / old as f64),
             verdict: Some(verdict),
             ..Self::new(subject, both, Outcome::of_limit(verdict))
         }

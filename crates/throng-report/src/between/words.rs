@@ -90,8 +90,8 @@ fn outcomes(between: &Between) -> String {
 /// "Of 8 comparisons: 7 worse in B and 1 equivalent; 2 more are not comparable."
 fn tally(noun: &str, counts: &[(usize, &str)], others: &[(usize, &str)]) -> Option<String> {
     let all: usize = counts.iter().map(|(count, _)| count).sum();
-    let counted_words = |counts: &[(usize, &str)], more: &str| -> Vec<String> {
-        let some = counts.iter().filter(|(count, _)| *count > 0);
+    let counted_words = |some_counts: &[(usize, &str)], more: &str| -> Vec<String> {
+        let some = some_counts.iter().filter(|(count, _)| *count > 0);
         some.map(|(count, words)| format!("{count}{more} {words}"))
             .collect()
     };

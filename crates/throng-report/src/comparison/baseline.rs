@@ -64,7 +64,7 @@ pub(crate) fn apart<T>(
             let (name, earlier) = (&server.name, called(&server.name));
             let side = now.side(name, clients, name);
             let both = side.zip(then.side(name, clients, &earlier));
-            pairs.extend(both.map(|(side, reference)| compare(&side, &reference)));
+            pairs.extend(both.map(|(under_test, reference)| compare(&under_test, &reference)));
         }
     }
     pairs

@@ -63,7 +63,9 @@ impl Comparison {
         };
         let mut demands = Vec::new();
         if let Some(percent) = asked.slower_percent {
-            let against = earlier.as_ref().map_or(&pairs, |baseline| &baseline.pairs);
+            let against = earlier
+                .as_ref()
+                .map_or(&pairs, |of_baseline| &of_baseline.pairs);
             demands.extend(against.iter().map(|pair| pair.not_slower(percent)));
         }
         Ok(Self {
@@ -173,7 +175,7 @@ fn of_both<'a>(
     let then = baseline.iter_mut();
     pairs
         .iter_mut()
-        .chain(then.flat_map(|baseline| &mut baseline.pairs))
+        .chain(then.flat_map(|of_baseline| &mut of_baseline.pairs))
 }
 
 /// Pairs every other server of a run with the server that `reference` names for each number of clients, the largest

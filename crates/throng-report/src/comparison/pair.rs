@@ -318,7 +318,7 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
 
 /// Whether either lacks a metric because its clients got too few replies.
 fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bool {
-    let lacks = |side: &Side<'_>| side.row.absent.get(metric.name) == Some(&Absence::TooFewReplies);
+    let lacks = |one: &Side<'_>| one.row.absent.get(metric.name) == Some(&Absence::TooFewReplies);
     lacks(side) || lacks(reference)
 }
 
@@ -326,11 +326,11 @@ fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bo
 fn works_late(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
     let is_of_speed = metric.slice.is_some() && !metric.is_cpu();
     let mut sides = [side, reference].into_iter().filter(|_| is_of_speed);
-    sides.find_map(|side| {
-        let percent = 100.0 * side.row.works_late?;
+    sides.find_map(|one| {
+        let percent = 100.0 * one.row.works_late?;
         Some(format!(
             "{} used {percent:.0} % of its CPU time after its replies, when no request waited; use --method trials",
-            side.called
+            one.called
         ))
     })
 }

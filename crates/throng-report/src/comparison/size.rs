@@ -27,10 +27,13 @@ impl Size {
     pub(crate) fn of(ratio: Quantity) -> Self {
         let is_factor = !(1.0 / AS_FACTOR..AS_FACTOR).contains(&ratio.value);
         let (unit, apart): (_, fn(f64, bool) -> f64) = if is_factor {
-            ("x", |ratio, above| if above { ratio } else { 1.0 / ratio })
+            (
+                "x",
+                |factor, above| if above { factor } else { 1.0 / factor },
+            )
         } else {
-            (" %", |ratio, above| {
-                100.0 * if above { ratio - 1.0 } else { 1.0 - ratio }
+            (" %", |factor, above| {
+                100.0 * if above { factor - 1.0 } else { 1.0 - factor }
             })
         };
         let above = ratio.value >= 1.0;
@@ -61,25 +64,25 @@ impl Size {
             |decimals: usize| [near, estimate, far].map(|value| format!("{value:.decimals$}"));
         let all = || first..MOST_DECIMALS;
         let all_differ = |decimals: &usize| {
-            let [near, estimate, far] = text(*decimals);
-            near != estimate && estimate != far
+            let [near_text, estimate_text, far_text] = text(*decimals);
+            near_text != estimate_text && estimate_text != far_text
         };
         let ends_differ = |decimals: &usize| {
-            let [near, _, far] = text(*decimals);
-            near != far
+            let [near_text, _, far_text] = text(*decimals);
+            near_text != far_text
         };
         let decimals = all()
             .find(all_differ)
             .or_else(|| all().find(ends_differ))
             .unwrap_or(first);
-        let [near, estimate, far] = text(decimals);
+        let [near_text, estimate_text, far_text] = text(decimals);
         Self {
-            estimate: format!("{estimate}{unit}"),
-            range: if near == far {
+            estimate: format!("{estimate_text}{unit}"),
+            range: if near_text == far_text {
                 String::new()
             } else {
                 let range = if ratio.is_range { "range " } else { "" };
-                format!(" ({range}{near}–{far}{unit})")
+                format!(" ({range}{near_text}–{far_text}{unit})")
             },
             is_factor,
         }

@@ -79,9 +79,9 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
     };
     let (server, reference) = (&pair.server, &pair.reference);
     let mut than = format!(" than {reference}");
-    let mut clause = |size: Size, before: &str, after: &str| {
+    let mut clause = |shown: Size, before: &str, after: &str| {
         let than = std::mem::take(&mut than);
-        format!("{before} {} {after}{than}{}", size.estimate, size.range)
+        format!("{before} {} {after}{than}{}", shown.estimate, shown.range)
     };
     let mut clauses = Vec::new();
     let speed = found("completion_s")

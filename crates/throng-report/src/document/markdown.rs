@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
                     }
                 }
                 Block::Table(one) => self.table(one),
-                Block::Figures(all) => self.figures(all, marks),
+                Block::Figures(figures) => self.figures(figures, marks),
                 Block::Picture(one) => {
                     if let Some(picture) = self.picture(one, true) {
                         self.line(&format!("\n{picture}"));
@@ -352,14 +352,14 @@ fn cell(cell: &Cell) -> String {
 
 fn inline(text: &Text) -> String {
     let spans = text.0.iter().map(|span| {
-        let text = escape(&span.text);
+        let escaped = escape(&span.text);
         match &span.style {
-            Style::Plain | Style::Server(_) | Style::Page(_) => text,
-            Style::Strong | Style::Tone(_) => format!("**{text}**"),
+            Style::Plain | Style::Server(_) | Style::Page(_) => escaped,
+            Style::Strong | Style::Tone(_) => format!("**{escaped}**"),
             // Escapes have no effect within backticks.
             Style::Code if span.text.chars().all(is_plain) => format!("`{}`", span.text),
-            Style::Code => format!("<code>{text}</code>"),
-            Style::Link(to) => format!("[{text}]({})", address(to)),
+            Style::Code => format!("<code>{escaped}</code>"),
+            Style::Link(to) => format!("[{escaped}]({})", address(to)),
         }
     });
     spans.collect()

@@ -306,7 +306,7 @@ impl Block {
             match block {
                 Self::Except(omit, _) if omit.contains(&medium) => {}
                 block if block.is_empty() => {}
-                Self::Except(_, blocks) => shown.extend(Self::shown(blocks, medium)),
+                Self::Except(_, inner) => shown.extend(Self::shown(inner, medium)),
                 block => shown.push(block),
             }
         }

@@ -221,10 +221,10 @@ impl Writer {
                 Block::Paragraph(Role::Body, text) => self.wrap(text, Style::new()),
                 Block::Paragraph(Role::Fine, text) => self.wrap(text, QUIET),
                 Block::List(list) => {
-                    for (point, blocks) in &list.items {
+                    for (point, inner) in &list.items {
                         self.indent += 2;
                         self.wrap(point, Style::new());
-                        self.blocks(blocks);
+                        self.blocks(inner);
                         self.indent -= 2;
                     }
                 }
@@ -247,7 +247,7 @@ impl Writer {
                         self.line(&format!("  {name}  {}", short(value)));
                     }
                 }
-                Block::Except(_, blocks) => self.blocks(blocks),
+                Block::Except(_, inner) => self.blocks(inner),
                 Block::Paragraph(Role::Hint, _)
                 | Block::Figures(_)
                 | Block::Picture(_)
@@ -330,13 +330,13 @@ impl Writer {
 /// The words of a text, each with its style and whether there is a space before it.
 fn words(text: &Text, base: Style) -> Vec<(String, Style, bool)> {
     let mut words: Vec<(String, Style, bool)> = Vec::new();
-    for Span { text, style } in &text.0 {
+    for Span { text: shown, style } in &text.0 {
         let style = match style {
             super::Style::Strong => STRONG,
             super::Style::Tone(tone) => self::style(*tone),
             _ => base,
         };
-        for (place, word) in printable(text).split(' ').enumerate() {
+        for (place, word) in printable(shown).split(' ').enumerate() {
             match words.last_mut() {
                 // A line must not begin with the unit of a number.
                 Some((before, ..)) if place > 0 && word.starts_with('%') => {

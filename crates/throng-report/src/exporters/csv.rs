@@ -26,8 +26,8 @@ pub(super) const CSV: Exporter = Exporter {
 fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     header(to)?;
     for part in &report.parts {
-        if let Some(report) = &part.report {
-            rows(&part.record.name, report, to)?;
+        if let Some(of_part) = &part.report {
+            rows(&part.record.name, of_part, to)?;
         }
     }
     Ok(())
@@ -87,9 +87,9 @@ fn write(of: &[&str; 3], values: &Values, to: &mut dyn Write) -> io::Result<()> 
             end(quantity.low),
             end(quantity.high),
         ];
-        let [value, low, high] = numbers.each_ref().map(String::as_str);
+        let [value_text, low, high] = numbers.each_ref().map(String::as_str);
         let note = Quantity::estimator([quantity]);
-        line(of, [name, unit(name), value, low, high, &note], to)?;
+        line(of, [name, unit(name), value_text, low, high, &note], to)?;
     }
     Ok(())
 }

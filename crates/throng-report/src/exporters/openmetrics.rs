@@ -64,7 +64,12 @@ fn write(parts: &[ExportedRun<'_>], to: &mut dyn Write) -> anyhow::Result<()> {
             ("cpu", run.host.cpu_model.as_deref().unwrap_or_default()),
         ];
         runs.add(part, &of_run, 1.0);
-        for server in part.1.limits.iter().flat_map(|limits| &limits.servers) {
+        for server in part
+            .1
+            .limits
+            .iter()
+            .flat_map(|of_limits| &of_limits.servers)
+        {
             for (state, tried) in [("passed", server.passed), ("failed", server.failed)] {
                 if let Some(tried) = tried {
                     let labels = [("server", server.server.as_str()), ("state", state)];
@@ -142,8 +147,8 @@ impl Family {
             escaped(&report.run.study.name)
         );
         let part = part.map(|part| ("part", part));
-        for (label, value) in part.iter().chain(labels) {
-            let _ = write!(text, ",{label}=\"{}\"", escaped(value));
+        for (label, label_value) in part.iter().chain(labels) {
+            let _ = write!(text, ",{label}=\"{}\"", escaped(label_value));
         }
         let _ = writeln!(text, "}} {value}");
     }

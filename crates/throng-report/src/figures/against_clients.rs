@@ -71,7 +71,7 @@ impl AgainstClients {
             }
             None => kept_out(row)?,
         };
-        let drawable = |value: f64| value.is_finite() && (value > 0.0 || !self.y.log);
+        let drawable = |number: f64| number.is_finite() && (number > 0.0 || !self.y.log);
         drawable(value.value).then(|| Point {
             failed: !row.served_all,
             ..Point::of(f64::from(row.clients), value, drawable)
@@ -90,7 +90,7 @@ impl AgainstClients {
             failure: self.failure,
             ..Figure::new(self.id, self.title, kind, axes, series)?
         };
-        let mut points = figure.series.iter().flat_map(|series| &series.points);
+        let mut points = figure.series.iter().flat_map(|one| &one.points);
         points.find(|point| figure.has_value(point))?;
         let mut sentences = vec![self.caption, of_lines.to_owned(), figure.estimator()];
         sentences.retain(|sentence| !sentence.is_empty());

@@ -48,7 +48,7 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
         .filter_map(|log| source.curve(&log.server, log.clients, curve(log)?))
         .collect();
     let words: Vec<String> = series.iter().filter_map(poorest).collect();
-    let drawn = |series: &[Series]| series.iter().map(|one| one.points.len()).sum::<usize>();
+    let drawn = |lines: &[Series]| lines.iter().map(|one| one.points.len()).sum::<usize>();
     let all = drawn(&series);
     for one in &mut series {
         one.points.retain(|point| point.y <= MOST);

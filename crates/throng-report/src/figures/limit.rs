@@ -123,10 +123,10 @@ fn against_tried(
 ) -> Option<Figure> {
     let limits = source.limits?;
     let point = |one: &SearchTrial| {
-        let y = value(one).filter(|y| y.is_finite() && *y > 0.0)?;
+        let height = value(one).filter(|height| height.is_finite() && *height > 0.0)?;
         Some(Point {
             failed: !one.passed,
-            ..Point::new(one.value as f64, y)
+            ..Point::new(one.value as f64, height)
         })
     };
     let mut series: Vec<Series> = Vec::new();

@@ -547,7 +547,7 @@ impl Figure {
     fn words_from(&self, x: f64) -> String {
         let series = self.series.iter();
         let measured = series.filter(|series| series.trace != Trace::Published);
-        let last = measured.filter_map(|series| Some((&series.name, series.points.last()?)));
+        let last = measured.filter_map(|one| Some((&one.name, one.points.last()?)));
         let words: Vec<String> = last
             .filter(|(_, point)| point.x >= x)
             .map(|(name, point)| self.in_words(name, point))

@@ -124,7 +124,7 @@ pub(crate) fn ranked_of(
     };
     let groups: Vec<Grouped> = groups
         .into_iter()
-        .map(|(title, tied, rows)| Grouped {
+        .map(|(title, tied, tied_rows)| Grouped {
             // The verdicts are about the deciding metric; a blank heading keeps the rows aligned with those of that
             // metric.
             title: if decides || title.is_empty() {
@@ -133,7 +133,7 @@ pub(crate) fn ranked_of(
                 "\u{a0}".to_owned()
             },
             is_tied: tied,
-            rows: rows.iter().map(rank).collect(),
+            rows: tied_rows.iter().map(rank).collect(),
         })
         .collect();
     let found = Ranked {

@@ -197,7 +197,7 @@ fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
             0..0,
             short
                 .into_iter()
-                .filter(|marks| marks.first().is_some_and(|mark| mark.at > 0.0)),
+                .filter(|ticks| ticks.first().is_some_and(|mark| mark.at > 0.0)),
         );
     }
     choices

@@ -43,8 +43,8 @@ pub fn svg(figure: &Figure) -> String {
                 pictures,
                 "<g transform=\"translate({x} {y}) scale({scale:.3})\">"
             );
-            for scene in drawn.behind.iter().chain([scene]) {
-                pictures += &svg::items(&scene.items, Colours::Own);
+            for shown in drawn.behind.iter().chain([scene]) {
+                pictures += &svg::items(&shown.items, Colours::Own);
             }
             pictures += "</g>";
             tallest = tallest.max(scale * scene.height);

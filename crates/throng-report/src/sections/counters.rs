@@ -86,30 +86,30 @@ fn event(report: &Report<'_>, metric: &'static Metric, rows: &[&Row]) -> Option<
     let name = of_server.unwrap_or(metric).label.into();
     if rows.iter().all(|row| row.value(metric.name).is_none()) {
         whys.iter().flatten().next()?;
-        if whys.iter().all(|why| *why == whys[0]) {
-            let why = whys[0].clone().unwrap_or_default();
+        if whys.iter().all(|reason| *reason == whys[0]) {
+            let common = whys[0].clone().unwrap_or_default();
             return Some(document::Row {
                 name,
-                why,
+                why: common,
                 ..document::Row::default()
             });
         }
     }
-    let cells = rows
-        .iter()
-        .zip(judged)
-        .zip(marks)
-        .zip(whys)
-        .map(|(((row, judged), tone), why)| {
-            let detail = each.and_then(|each| Some(each.text(judged?)));
-            let text = row.value(metric.name).map(|value| metric.text(value));
-            Cell {
-                text: text.or(why).unwrap_or_else(|| ABSENT.to_owned()),
-                detail: detail.unwrap_or_default(),
-                tone,
-                bar: None,
-            }
-        });
+    let cells =
+        rows.iter()
+            .zip(judged)
+            .zip(marks)
+            .zip(whys)
+            .map(|(((row, judged), tone), reason)| {
+                let detail = each.and_then(|each| Some(each.text(judged?)));
+                let text = row.value(metric.name).map(|value| metric.text(value));
+                Cell {
+                    text: text.or(reason).unwrap_or_else(|| ABSENT.to_owned()),
+                    detail: detail.unwrap_or_default(),
+                    tone,
+                    bar: None,
+                }
+            });
     Some(document::Row::of(name, cells.collect()))
 }
 

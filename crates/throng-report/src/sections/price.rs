@@ -82,9 +82,9 @@ fn derived(
     {
         ends.swap(0, 1);
     }
-    let [low, high] = ends;
-    let range = low.zip(high);
-    let range = range.map(|(low, high)| format!("{}–{}", text(low), text(high)));
+    let [low_end, high_end] = ends;
+    let range = low_end.zip(high_end);
+    let range = range.map(|(least, most)| format!("{}–{}", text(least), text(most)));
     Cell::plain(text(of(quantity.value))).with(range.unwrap_or_default())
 }
 

@@ -67,7 +67,7 @@ fn made(step: &str, server: &str, values: &Values, names: [&str; 4]) -> Row {
         let found = metric.and_then(|metric| Some((metric, values.quantity(name)?)));
         found.map_or_else(
             || Cell::plain(ABSENT),
-            |(metric, quantity)| of_quantity(metric, quantity),
+            |(of_step, quantity)| of_quantity(of_step, quantity),
         )
     };
     let cells = std::iter::once(Cell::plain(server)).chain(names.map(cell));

@@ -14,7 +14,7 @@ use throng_record::format::counted;
 pub fn of_study(report: &StudyReport<'_>) -> Document {
     let study = report.study;
     let reports = || report.parts.iter().filter_map(|part| part.report.as_ref());
-    let trials: u32 = reports().map(|report| report.summary.trials_run).sum();
+    let trials: u32 = reports().map(|of_part| of_part.summary.trials_run).sum();
     let mut badges: Vec<Text> = vec![
         counted(study.parts.len() as u32, "part").into(),
         counted(trials, "trial").into(),

@@ -75,7 +75,7 @@ fn drawn(
             Some(((metric, clients) == decides, drawn))
         })
         .collect();
-    let deciding = panels.iter().find(|(decides, _)| *decides);
+    let deciding = panels.iter().find(|(is_deciding, _)| *is_deciding);
     let (_, deciding) = deciding.or(panels.first())?;
     let words: Vec<String> = deciding
         .rows()

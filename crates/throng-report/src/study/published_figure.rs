@@ -33,23 +33,23 @@ const CROSSES: &str = "Crosses: published.";
 /// clients are lines; those with one are rows. `servers` are those of the whole study.
 pub(crate) fn all(parts: &[PartReport<'_>], servers: &[String]) -> Vec<(usize, Figure)> {
     let mut figures: Vec<(usize, Figure)> = Vec::new();
-    for (index, parts) in together(parts).enumerate() {
+    for (index, alike) in together(parts).enumerate() {
         let mut rows = Vec::new();
         let here = |group: &Group<'_>| group.rows.iter().all(|row| row.system.is_none());
-        let groups = parts[0].published.groups().enumerate();
+        let groups = alike[0].published.groups().enumerate();
         for (place, group) in groups.filter(|(_, group)| here(group)) {
             let Some(id) = IDS.get(figures.len()) else {
                 return figures;
             };
             if group.rows.len() > 1 {
-                let drawn = lines(id, &parts[0], &group, servers);
+                let drawn = lines(id, &alike[0], &group, servers);
                 figures.extend(drawn.map(|figure| (index, figure)));
             } else {
-                rows.extend(ranked(parts, place, servers));
+                rows.extend(ranked(alike, place, servers));
             }
         }
         if let (false, Some(id)) = (rows.is_empty(), IDS.get(figures.len())) {
-            figures.push((index, of_rows(id, parts, rows)));
+            figures.push((index, of_rows(id, alike, rows)));
         }
     }
     figures

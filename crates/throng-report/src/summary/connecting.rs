@@ -28,9 +28,9 @@ impl FirstConnectFailure {
                 .filter(|row| row.server == *server)
                 .filter_map(jobs)
                 .collect();
-            let failing = tried
-                .iter()
-                .position(|(_, jobs)| !jobs.connect_failures.is_empty() || jobs.never_accepted > 0);
+            let failing = tried.iter().position(|(_, completion)| {
+                !completion.connect_failures.is_empty() || completion.never_accepted > 0
+            });
             let well = &tried[..failing.unwrap_or(tried.len())];
             (!tried.is_empty()).then(|| Self {
                 server: server.clone(),

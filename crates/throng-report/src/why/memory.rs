@@ -42,8 +42,8 @@ impl Memory {
         let shows = |trial: &&&Trial| has_all(trial) && metric.of(trial).is_some();
         let [reference, server] = [0, 1].map(|side| trials[side].iter().find(shows));
         let both: [&Trial; 2] = [reference?, server?];
-        let [reference, server] = both.map(|trial| metric.of(trial));
-        let (reference, server) = (reference?, server?);
+        let [reference_bytes, server_bytes] = both.map(|trial| metric.of(trial));
+        let (reference_bytes, server_bytes) = (reference_bytes?, server_bytes?);
         let clients = f64::from(both[0].clients.max(1));
         let error = READINGS * ERROR_OF_MEMORY / clients;
         let parts = both.map(|trial| {
@@ -62,14 +62,14 @@ impl Memory {
             found.next().map_or(0.0, |(_, bytes)| **bytes)
         };
         let differences = names.into_iter().map(|part| {
-            let (reference, server) = (of(0, part), of(1, part));
-            let value = server - reference;
-            let of = Of::Memory(part.clone());
+            let (reference_part, server_part) = (of(0, part), of(1, part));
+            let value = server_part - reference_part;
+            let which = Of::Memory(part.clone());
             Difference {
-                name: words::name(&of),
-                of,
-                reference,
-                server,
+                name: words::name(&which),
+                of: which,
+                reference: reference_part,
+                server: server_part,
                 difference: Span {
                     value,
                     low: value - error,
@@ -80,16 +80,16 @@ impl Memory {
         });
         let all: Vec<Difference> = differences.collect();
         let of_all: f64 = all.iter().map(|part| part.difference.value).sum();
-        let whole = reference.max(server);
+        let whole = reference_bytes.max(server_bytes);
         let least = LEAST_DIFFERENCE * whole;
         let kept = large_enough(all, LEAST_SHARE * whole, least);
         let listed: f64 = kept.iter().map(|part| part.difference.value).sum();
         Some(Self {
-            reference,
-            server,
+            reference: reference_bytes,
+            server: server_bytes,
             parts: kept,
             other_parts: of_all - listed,
-            unexplained: server - reference - of_all,
+            unexplained: server_bytes - reference_bytes - of_all,
         })
     }
 

@@ -176,13 +176,13 @@ impl Why {
         });
         let costs = scaled.map_or(watched_us, |scaled| scaled.map(Some));
         // Without samples there is nothing to divide.
-        let [of_reference, of_server] =
+        let [of_reference, server_cost] =
             [0, 1].map(|side| costs[side].filter(|_| watched_us[side].is_some()));
         let cpu = of_reference
-            .zip(of_server)
+            .zip(server_cost)
             .map(|(reference, server)| CpuTime { reference, server });
-        let costs = cpu.map_or([0.0; 2], |cpu| [cpu.reference, cpu.server]);
-        let sides = [(both[0], costs[0]), (both[1], costs[1])];
+        let cpu_us = cpu.map_or([0.0; 2], |cpu| [cpu.reference, cpu.server]);
+        let sides = [(both[0], cpu_us[0]), (both[1], cpu_us[1])];
         let [
             mut parts,
             mut functions,
@@ -220,11 +220,11 @@ impl Why {
             watching: watching(watched_us, timed),
             cpu,
         };
-        if let Some(cpu) = why.cpu {
+        if let Some(total) = why.cpu {
             let tested: f64 = why.parts.iter().map(|part| part.difference.value).sum();
-            why.other_parts_us = cpu.difference() - tested;
+            why.other_parts_us = total.difference() - tested;
             why.unexplained_us =
-                timed.map(|[reference, server]| server - reference - cpu.difference());
+                timed.map(|[reference, server]| server - reference - total.difference());
         }
         why.sentences = words::sentences(&why);
         Some(why)
@@ -324,7 +324,7 @@ fn compared(
         .flat_map(|(then, now)| then.keys().chain(now.keys()))
         .collect();
     let of_pair = |of: &Of, (then, now): &(&Values, &Values)| {
-        let value = |values: &Values| values.get(of).copied().unwrap_or_default();
+        let value = |all_values: &Values| all_values.get(of).copied().unwrap_or_default();
         (value(then), value(now))
     };
     let pairs: Vec<Vec<(f64, f64)>> = all
@@ -333,7 +333,7 @@ fn compared(
         .collect();
     let tested = differences(&pairs, LEVEL);
     let made = all.iter().zip(&pairs).zip(tested);
-    made.filter_map(|((of, pairs), difference)| Some(Difference::of(of, pairs, difference?)))
+    made.filter_map(|((of, of_turns), difference)| Some(Difference::of(of, of_turns, difference?)))
         .collect()
 }
 

@@ -166,12 +166,12 @@ pub(super) fn unescaped(text: &str) -> String {
                 let rest = letters.as_str();
                 let number = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
                 let found = number.and_then(|(number, after)| {
-                    let letter = char::from_u32(u32::from_str_radix(number, 16).ok()?)?;
-                    Some((letter, after))
+                    let escaped = char::from_u32(u32::from_str_radix(number, 16).ok()?)?;
+                    Some((escaped, after))
                 });
                 match found {
-                    Some((letter, after)) => {
-                        out.push(letter);
+                    Some((escaped, after)) => {
+                        out.push(escaped);
                         letters = after.chars();
                     }
                     None => out.push('u'),

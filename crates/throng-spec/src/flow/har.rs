@@ -83,7 +83,7 @@ pub(super) fn steps(text: &str, _scope: &mut Scope, context: &Context<'_>) -> Re
             time,
             request,
         } = entry;
-        let started: Option<Timestamp> = started_date_time.and_then(|time| time.parse().ok());
+        let started: Option<Timestamp> = started_date_time.and_then(|begun| begun.parse().ok());
         let Some((origin, path)) = split_url(&request.url) else {
             continue;
         };
@@ -136,7 +136,7 @@ fn step(request: &Request, path: &str, context: &Context<'_>) -> Result<FlowStep
     }
     for header in context.headers {
         let (name, value) = header.split_once(':').unwrap_or((header, ""));
-        let is_set = |(own, _): &(String, String)| own.eq_ignore_ascii_case(name.trim());
+        let is_set = |(known, _): &(String, String)| known.eq_ignore_ascii_case(name.trim());
         if !headers.iter().any(is_set) {
             headers.push((name.trim().to_owned(), value.trim().to_owned()));
         }

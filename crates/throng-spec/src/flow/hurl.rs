@@ -355,14 +355,14 @@ impl<'a> Reader<'a, '_> {
         let mut parts = Vec::new();
         loop {
             self.at += 1;
-            let Some(line) = self.lines.get(self.at) else {
+            let Some(inner) = self.lines.get(self.at) else {
                 self.at = opening;
                 return self.wrong(1, "the text has no closing line ```");
             };
-            if line.trim() == "```" {
+            if inner.trim() == "```" {
                 break;
             }
-            parts.extend(self.parts(line, Encoding::Plain, 1)?);
+            parts.extend(self.parts(inner, Encoding::Plain, 1)?);
             parts.push(Part::Text(b"\n".to_vec()));
         }
         self.at += 1;

@@ -219,10 +219,10 @@ fn placed(key: &'static str, path: &Path, text: &str, wrong: &Wrong) -> SpecErro
         .chars()
         .map(|letter| if letter.is_control() { ' ' } else { letter })
         .collect();
-    let why = if shown.trim().is_empty() {
+    let reason = if shown.trim().is_empty() {
         place
     } else {
         format!("{place}\n  {shown}\n  {}^", " ".repeat(column - 1))
     };
-    SpecError::value(key, why)
+    SpecError::value(key, reason)
 }

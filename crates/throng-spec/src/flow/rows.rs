@@ -140,7 +140,9 @@ fn check_quotes(text: &str) -> Result<(), Wrong> {
         is_start = open.is_none() && matches!(letter, ',' | '\n' | '\r');
     }
     match open {
-        Some((line, column)) => Err(wrong(line, column, "the quote has no end".to_owned())),
+        Some((at_line, at_column)) => {
+            Err(wrong(at_line, at_column, "the quote has no end".to_owned()))
+        }
         None => Ok(()),
     }
 }
@@ -165,8 +167,8 @@ fn of_json(text: &str) -> Result<Rows, Wrong> {
         }
         let mut values: Vec<Box<[u8]>> = Vec::with_capacity(columns.len());
         for name in &columns {
-            let text = match row.get(name) {
-                Some(Json::String(text)) => text.clone(),
+            let cell = match row.get(name) {
+                Some(Json::String(string)) => string.clone(),
                 Some(value @ (Json::Number(_) | Json::Bool(_))) => value.to_string(),
                 Some(_) => {
                     let why = format!("`{name}` is neither text nor a number");
@@ -174,7 +176,7 @@ fn of_json(text: &str) -> Result<Rows, Wrong> {
                 }
                 None => return Err(wrong(line, 1, format!("the row has no `{name}`"))),
             };
-            values.push(text.into_bytes().into());
+            values.push(cell.into_bytes().into());
         }
         rows.push(values);
         check_size(rows.len(), columns.len(), line)?;

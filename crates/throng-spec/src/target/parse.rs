@@ -32,7 +32,8 @@ fn read(text: &str) -> Result<Target, String> {
         None => (scheme.as_str(), false),
     };
     let known = Scheme::NAMED.iter().find(|(known, _)| *known == name);
-    let Some(&(_, scheme)) = known.filter(|(_, known)| !is_unix || *known != Scheme::Tcp) else {
+    let Some(&(_, own_scheme)) = known.filter(|(_, known)| !is_unix || *known != Scheme::Tcp)
+    else {
         return Err(unknown(&scheme));
     };
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -40,7 +41,7 @@ fn read(text: &str) -> Result<Target, String> {
     }
     let rest = rest.split('#').next().unwrap_or_default();
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    if scheme == Scheme::Tcp {
+    if own_scheme == Scheme::Tcp {
         if !["", "/"].contains(&path) {
             return Err("tcp:// has no path; write tcp://HOST:PORT".to_owned());
         }
@@ -51,12 +52,12 @@ fn read(text: &str) -> Result<Target, String> {
         None => (None, authority),
     };
     let place = if is_unix {
-        unix(host, scheme)?
+        unix(host, own_scheme)?
     } else {
-        host_and_port(host, scheme)?
+        host_and_port(host, own_scheme)?
     };
     Ok(Target {
-        scheme,
+        scheme: own_scheme,
         place,
         user: user.map(read_user).transpose()?,
         path: if path.starts_with('/') {

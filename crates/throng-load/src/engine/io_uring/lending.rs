@@ -76,8 +76,8 @@ impl<T: Transport> IoUring<T> {
                 when_full: WhenFull::Wait,
                 notify: Notify::Always,
             };
-            if let Err(error) = self.ring.send(link.target, send, buffer, end) {
-                let action = pool.connection_failed(slot, errno(&error), self.time);
+            if let Err(refused) = self.ring.send(link.target, send, buffer, end) {
+                let action = pool.connection_failed(slot, errno(&refused), self.time);
                 self.apply(pool, slot, action);
             }
             return;

@@ -145,7 +145,7 @@ impl ServerSearch<'_> {
                     let began = trial
                         .failure
                         .as_ref()
-                        .is_none_or(|why| !why.stage.is_of_the_beginning());
+                        .is_none_or(|judged| !judged.stage.is_of_the_beginning());
                     self.never_began = !began && self.own().count() == 1;
                     let is_over = self.never_began && !self.plan.settings.keep_going;
                     if is_over || failures >= FAILURES {

@@ -49,10 +49,10 @@ fn pairs(
     reference: &SlicedServer<'_>,
     value: fn(&Slice) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
-    let pair = |own: &Slice| {
+    let pair = |slice: &Slice| {
         let others = &reference.slices;
-        let other = others.binary_search_by_key(&own.round, |other| other.round);
-        Some((value(own)?, value(&others[other.ok()?])?))
+        let other = others.binary_search_by_key(&slice.round, |other| other.round);
+        Some((value(slice)?, value(&others[other.ok()?])?))
     };
     own.slices.iter().filter_map(pair).collect()
 }

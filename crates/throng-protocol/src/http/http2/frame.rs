@@ -137,8 +137,8 @@ pub(super) fn write_settings(out: &mut Vec<u8>, values: &[(u16, u32)]) {
 pub(super) fn write_block(out: &mut Vec<u8>, flags: u8, stream: u32, block: &[u8]) {
     let mut pieces = block.chunks(MOST_PAYLOAD as usize);
     let first = pieces.next().unwrap_or_default();
-    let end = |pieces: &std::slice::Chunks<'_, u8>| {
-        if pieces.len() == 0 { END_HEADERS } else { 0 }
+    let end = |rest: &std::slice::Chunks<'_, u8>| {
+        if rest.len() == 0 { END_HEADERS } else { 0 }
     };
     write(out, HEADERS, flags | end(&pieces), stream, first);
     while let Some(piece) = pieces.next() {

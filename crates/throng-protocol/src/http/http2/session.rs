@@ -115,11 +115,11 @@ impl Answers {
             size,
             text: text(),
             granted: if is_grpc {
-                let mut block = Vec::new();
+                let mut text = Vec::new();
                 for (name, value) in of_grpc {
-                    hpack::push_field(name, value, &mut block);
+                    hpack::push_field(name, value, &mut text);
                 }
-                block
+                text
             } else {
                 block("200", ("content-type", "text/plain"), size)
             },
@@ -384,11 +384,14 @@ impl Http2Session {
         }
         match piece {
             Piece::Data {
-                head,
+                head: frame_head,
                 content,
                 is_last,
-            } => self.data(head, content, is_last, out),
-            Piece::Frame { head, payload } => self.frame(head, &payload, out),
+            } => self.data(frame_head, content, is_last, out),
+            Piece::Frame {
+                head: frame_head,
+                payload,
+            } => self.frame(frame_head, &payload, out),
         }
     }
 
@@ -707,10 +710,10 @@ impl Http2Session {
             }
             if stream.at == size
                 && size > 0
-                && let Some(block) = &self.answers.trailers
+                && let Some(trailers) = &self.answers.trailers
             {
                 let flags = frame::END_STREAM | frame::END_HEADERS;
-                frame::write(out, frame::HEADERS, flags, stream.number, block);
+                frame::write(out, frame::HEADERS, flags, stream.number, trailers);
             }
             if stream.at == size {
                 self.streams.remove(at);

@@ -280,11 +280,11 @@ fn limit_of_threads(seen: &FailedTrial<'_>, evidence: &mut Vec<String>) -> Optio
 fn memory(seen: &FailedTrial<'_>) -> Option<Sign> {
     let ended = seen.ended();
     let mut evidence: Vec<String> = ended.iter().map(|it| it.reason.clone()).collect();
-    let stated = |weight, sentence, evidence| {
+    let stated = |weight, sentence, words| {
         Some(Sign {
             weight,
             sentence,
-            evidence,
+            evidence: words,
         })
     };
     if let Some(kills) = seen.server("oom_kills").filter(|kills| *kills > 0.0) {

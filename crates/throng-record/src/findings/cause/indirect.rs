@@ -180,7 +180,7 @@ fn server_cpu(seen: &FailedTrial<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
     let mut evidence = vec![server_full(seen)?.words("its")];
     if let (Some(before), Some(passed)) = (seen.server_before("cpu_percent"), seen.passed) {
-        let rate = |load: Option<&crate::Load>| load.and_then(|load| load.window.replies_per_s);
+        let rate = |stats: Option<&crate::Load>| stats.and_then(|stats| stats.window.replies_per_s);
         if let (Some(then), Some(now)) = (rate(passed.load.as_ref()), rate(Some(load))) {
             evidence.push(format!(
                 "{} requests/s, and {} with {before:.0} % in the trial that passed",

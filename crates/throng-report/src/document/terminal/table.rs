@@ -47,13 +47,13 @@ impl Writer {
                 self.wrap(&title.as_str().into(), STRONG);
             }
             let mut heading = String::new();
-            for (place, one) in laid.iter().enumerate() {
-                let column = match place {
+            for (column_place, one) in laid.iter().enumerate() {
+                let column = match column_place {
                     0 if fits => self.paint(STRONG, &one.aligned(&title)),
                     _ => self.paint(QUIET, &one.aligned(&title_of(one.column))),
                 };
-                let after = " ".repeat(if place == 0 { 0 } else { 1 + one.bar });
-                let before = if place == 0 { "" } else { " " };
+                let after = " ".repeat(if column_place == 0 { 0 } else { 1 + one.bar });
+                let before = if column_place == 0 { "" } else { " " };
                 heading += &format!("{before}{column}{after}");
             }
             self.line(&heading);
@@ -190,8 +190,7 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
         })
         .collect();
     // There is no gap before the first column, and the mark of the last one may be cut.
-    let total =
-        |laid: &[ColumnLayout<'_>]| laid.iter().map(ColumnLayout::whole_width).sum::<usize>();
+    let total = |all: &[ColumnLayout<'_>]| all.iter().map(ColumnLayout::whole_width).sum::<usize>();
     while total(&laid) > width + 2 {
         let last = laid.iter().map(|laid| laid.column.drop).max().unwrap_or(0);
         if last == 0 {

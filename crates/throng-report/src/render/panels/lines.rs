@@ -155,12 +155,12 @@ impl Axes {
         {
             // Left of the line, if it is in the right half.
             let (x, y) = at(bottom);
-            let (aside, anchor) = if x > f64::midpoint(self.left, self.right) {
+            let (shift, anchor) = if x > f64::midpoint(self.left, self.right) {
                 (-5.0, Anchor::End)
             } else {
                 (5.0, Anchor::Start)
             };
-            scene.text(&series.name, (x + aside, y), SMALL, anchor, Ink::Text);
+            scene.text(&series.name, (x + shift, y), SMALL, anchor, Ink::Text);
         }
         if !has_markers {
             return;
@@ -170,8 +170,8 @@ impl Axes {
             let interval = figure.has_value(point).then_some((point.low, point.high));
             if let Some((Some(low), Some(high))) = interval {
                 let ends = vec![(x, self.y.place(low)), (x, self.y.place(high))];
-                let interval = scene.line(ends, 1.2, ink);
-                interval.server = Some(series.place);
+                let shape = scene.line(ends, 1.2, ink);
+                shape.server = Some(series.place);
             }
             let shape = if point.failed {
                 Marker::Saltire
@@ -216,19 +216,19 @@ pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
     scene.text(title, (2.0, 13.0), SMALL + 1.0, Anchor::Start, Ink::Text);
     axes.draw(&mut scene, figure);
     axes.set_words(&mut scene, figure);
-    let title = format!("{}{}", figure.x.title(), log(figure.x.log));
+    let across = format!("{}{}", figure.x.title(), log(figure.x.log));
     let middle = f64::midpoint(axes.left, axes.right);
     let at = (middle, TALL - 5.0);
-    scene.text(title, at, SMALL + 1.0, Anchor::Middle, Ink::Text);
+    scene.text(across, at, SMALL + 1.0, Anchor::Middle, Ink::Text);
     let intervals = groups
         .iter()
         .flat_map(|group| &group.series)
         .flat_map(|series| &series.points)
         .any(|point| point.low.is_some());
-    let middle = (groups.len() as f64 - 1.0) / 2.0;
+    let central = (groups.len() as f64 - 1.0) / 2.0;
     for (number, group) in groups.iter().enumerate() {
         let aside = if intervals && figure.kind == Kind::Lines {
-            (number as f64 - middle) * ASIDE
+            (number as f64 - central) * ASIDE
         } else {
             0.0
         };

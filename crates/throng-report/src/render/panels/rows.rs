@@ -59,14 +59,14 @@ pub(super) fn panel(ranked: &Ranked) -> Scene {
     }
     let mut down = TOP;
     for group in &ranked.groups {
-        let all = STEP * group.rows.len() as f64;
+        let tall = STEP * group.rows.len() as f64;
         if !group.title.is_empty() {
             let at = (0.0, down + HEADING - 6.0);
             scene.text(&group.title, at, SMALL, Anchor::Start, Ink::Quiet);
             down += HEADING;
         }
         if group.is_tied {
-            scene.boxed((0.0, down), (WIDE, down + all), Ink::Band);
+            scene.boxed((0.0, down), (WIDE, down + tall), Ink::Band);
         }
         for one in &group.rows {
             row(&mut scene, ranked, one, &scale, (down + STEP / 2.0, names));
@@ -118,7 +118,7 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
             let drawn = figure.has_value(&point).then_some(point);
             Some(Rank {
                 point: drawn,
-                text: drawn.map_or_else(String::new, |point| number(point.y)),
+                text: drawn.map_or_else(String::new, |shown| number(shown.y)),
                 failed: point.failed,
                 ..Rank::of(&series.name, series.place)
             })
@@ -134,7 +134,7 @@ pub(super) fn of_bars(figure: &Figure) -> Scene {
     let mut levels = figure
         .series
         .iter()
-        .filter(|series| series.trace == Trace::Level);
+        .filter(|line| line.trace == Trace::Level);
     let log = if figure.y.log { ", logarithmic" } else { "" };
     let mut scene = panel(&Ranked {
         title: format!("{}{log}", figure.y.title()),

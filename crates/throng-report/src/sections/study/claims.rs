@@ -53,16 +53,16 @@ fn matrix(claims: &[JudgedClaim]) -> Table {
     let has_published = cells().any(|cell| cell.published.is_some());
     let row = |claim: &JudgedClaim| {
         let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
-        let mut cells = vec![
+        let mut row = vec![
             Cell::plain(&claim.text),
             Cell::plain(counts(claim.cells.iter().map(|cell| cell.verdict))),
             Cell::plain(cause.unwrap_or_default()),
         ];
         if has_published {
             let theirs = claim.cells.iter().filter_map(|cell| cell.published);
-            cells.insert(2, Cell::plain(counts(theirs)));
+            row.insert(2, Cell::plain(counts(theirs)));
         }
-        Row::of(verdict(claim.verdict), cells)
+        Row::of(verdict(claim.verdict), row)
     };
     let beside = |title: &str| Column {
         drop: NOT_IN_TERMINAL,
@@ -133,7 +133,10 @@ fn claim(claim: &JudgedClaim) -> (Text, Vec<Block>) {
         folded.push(Block::paragraph(Role::Fine, text));
         names.push("differences from the source".to_owned());
     }
-    let of_cause = claim.cause.iter().flat_map(|cause| &cause.cells);
+    let of_cause = claim
+        .cause
+        .iter()
+        .flat_map(|shown_cause| &shown_cause.cells);
     folded.push(Block::list(claim.cells.iter().chain(of_cause).map(cell)));
     names.push(counted(claim.cells.len() as u32, "comparison"));
     let blocks = vec![

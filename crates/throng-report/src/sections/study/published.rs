@@ -74,7 +74,9 @@ fn table(parts: &[PartReport<'_>], servers: &[usize]) -> Table {
         groups.push(Group {
             title: group.heading(),
             rows: here
-                .flat_map(|(part, group)| group.rows.iter().map(move |values| row(part, values)))
+                .flat_map(|(part, of_part)| {
+                    of_part.rows.iter().map(move |values| row(part, values))
+                })
                 .collect(),
         });
     }
@@ -83,9 +85,9 @@ fn table(parts: &[PartReport<'_>], servers: &[usize]) -> Table {
         let named = |group: Group| {
             let name = Text::from(group.title);
             let rows = group.rows.into_iter();
-            rows.map(move |row| Row {
+            rows.map(move |made| Row {
                 name: name.clone(),
-                ..row
+                ..made
             })
         };
         groups = vec![Group {

@@ -183,9 +183,9 @@ fn parts(report: &StudyReport<'_>) -> Option<Section> {
         let why = match (&record.skipped, &part.report) {
             (Some(why), _) => format!(": not run on this machine: {why}."),
             (None, None) => ": not run yet.".to_owned(),
-            (None, Some(report)) => {
-                let named = counted(report.run.servers.len() as u32, "server");
-                let loads: Vec<String> = report
+            (None, Some(of_part)) => {
+                let named = counted(of_part.run.servers.len() as u32, "server");
+                let loads: Vec<String> = of_part
                     .summary
                     .clients
                     .iter()

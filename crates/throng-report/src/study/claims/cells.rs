@@ -294,7 +294,7 @@ impl<'a> Cells<'a> {
         let first = place.value(self.parts, self.metric);
         let second = match other {
             Other::Number(number) => Ok(*number),
-            Other::Value(rival, factor) => rival
+            Other::Value(opponent, factor) => opponent
                 .value(self.parts, self.metric)
                 .map(|value| value.times(factor)),
         };
@@ -481,7 +481,7 @@ impl Draft<'_> {
         };
         cell.seen = match &self.content {
             Content::Ended(_, sentence) => sentence.clone(),
-            Content::Missing(missing) => words::lacking(&cell, missing),
+            Content::Missing(lack) => words::lacking(&cell, lack),
             Content::Compared(weighed) => words::compared(&cell, weighed),
         };
         cell

@@ -119,9 +119,9 @@ pub(super) fn weigh(
         yes,
         no,
         tie,
-        decided: decided.map(|(wanted, seen)| match seen {
+        decided: decided.map(|(needed, seen)| match seen {
             0 => ClaimVerdict::Noisy,
-            seen if seen == wanted => ClaimVerdict::Yes,
+            seen if seen == needed => ClaimVerdict::Yes,
             _ => ClaimVerdict::No,
         }),
         ratio: shown.map(|shown| shown.times(second.factor)),

@@ -356,7 +356,7 @@ fn bounded(both: [&Value; 2]) -> String {
         }
         bounds => {
             let each = bounds.into_iter().flatten();
-            each.map(|(name, bound)| format!("; the value of {name} {}", bound.text()))
+            each.map(|(parameter, bound)| format!("; the value of {parameter} {}", bound.text()))
                 .collect()
         }
     }

@@ -136,12 +136,15 @@ impl Http2Client {
             } else {
                 match piece {
                     Piece::Data {
-                        head,
+                        head: frame_head,
                         content,
                         is_last,
-                    } => self.data(shared, &mut replies, head, content, is_last)?,
-                    Piece::Frame { head, payload } => {
-                        self.frame(shared, &mut replies, head, &payload)?;
+                    } => self.data(shared, &mut replies, frame_head, content, is_last)?,
+                    Piece::Frame {
+                        head: frame_head,
+                        payload,
+                    } => {
+                        self.frame(shared, &mut replies, frame_head, &payload)?;
                     }
                 }
             }
