@@ -110,13 +110,12 @@ fn of_package(root: &Path) {
     );
 }
 
-/// "release, opt-level 3, -C target-cpu=native".
+/// "release, -C target-cpu=native". `Cargo.toml` has the options of a profile.
 fn flags() -> Option<String> {
     // target/PROFILE/build/throng-HASH/out
     let out = env::var("OUT_DIR").ok()?;
     let profile = Path::new(&out).ancestors().nth(3)?.file_name()?;
-    let level = env::var("OPT_LEVEL").ok()?;
-    let mut flags = format!("{}, opt-level {level}", profile.to_string_lossy());
+    let mut flags = profile.to_string_lossy().into_owned();
     let more = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     if !more.is_empty() {
         flags += &format!(", {}", more.replace('\u{1f}', " "));

@@ -18,7 +18,7 @@ pub struct ThrongProgram {
     /// The compiler: "rustc 1.95.0 (59807616e 2026-04-14)".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<String>,
-    /// Its profile and flags: "release, opt-level 3, -C target-cpu=native".
+    /// Its profile and flags: "release, -C target-cpu=native".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flags: Option<String>,
 }

@@ -157,7 +157,7 @@ fn run(servers: &[Server]) -> Run {
             commit: Some("1234567890abcdef".to_owned()),
             modified: Some(true),
             compiler: Some("rustc 1.95.0".to_owned()),
-            flags: Some("release, opt-level 3".to_owned()),
+            flags: Some("release".to_owned()),
         },
         study: StudyInfo {
             name: "overview".to_owned(),
