@@ -12,7 +12,7 @@ use super::runs::{RunEntry, Runs};
 use throng_record::format::{ABSENT, counted, whole as grouped};
 use throng_record::metrics::{Metric, named};
 use throng_report::comparison::size::in_words;
-use throng_report::figures::{Kind, Point};
+use throng_report::figures::{Axis, Kind, Point};
 use throng_report::glance::{HistoryPoint, OF_HISTORY, Occasion, Verdict, server_history};
 
 /// Maximum number of runs shown; of more, the newest.
@@ -201,8 +201,25 @@ fn drawn(name: &'static str, points: &[HistoryPoint<'_>]) -> Markup {
     }
     alike.reverse();
     let title = format!("{}, runs like the latest", metric.label);
-    let (x, y) = (("run", None), (metric.label, unit));
+    let x = Axis {
+        from_zero: false,
+        names: short_times(points.iter().map(|point| &*point.occasion.started_at)),
+        ..Axis::linear("started (UTC)", None)
+    };
+    let y = Axis::linear(metric.label, unit);
     chart(Kind::Lines, name, &title, x, y, vec![(metric.label, alike)])
+}
+
+/// Times without the year, and without the day, if all have the same: "11-28 19:27", "19:27".
+fn short_times<'a>(times: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let all: Vec<&str> = times.map(|time| time.get(..16).unwrap_or(time)).collect();
+    let is_same = |end: usize| {
+        all.windows(2)
+            .all(|pair| pair[0].get(..end) == pair[1].get(..end))
+    };
+    let from = [11, 5].into_iter().find(|end| is_same(*end)).unwrap_or(0);
+    let short = all.iter().map(|time| time.get(from..).unwrap_or(time));
+    short.map(|time| time.replace('T', " ")).collect()
 }
 
 fn table(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Markup {
@@ -270,6 +287,18 @@ mod tests {
 
     use super::*;
     use throng_report::glance::Glance;
+
+    #[test]
+    fn times_lose_what_all_have() {
+        let short = |times: [&'static str; 2]| short_times(times.into_iter());
+        let day = ["2026-11-28T19:27:03Z", "2026-11-28T20:01:59Z"];
+        assert_eq!(short(day), ["19:27", "20:01"]);
+        let year = ["2026-11-28T19:27:03Z", "2026-12-01T20:01:59Z"];
+        assert_eq!(short(year), ["11-28 19:27", "12-01 20:01"]);
+        let years = ["2025-11-28T19:27:03Z", "2026-12-01T20:01:59Z"];
+        assert_eq!(short(years), ["2025-11-28 19:27", "2026-12-01 20:01"]);
+        assert_eq!(short(["", "unknown"]), ["", "unknown"]);
+    }
 
     #[test]
     fn the_runs_of_a_server_come_in_order_of_time() {

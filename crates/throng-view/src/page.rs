@@ -160,8 +160,8 @@ pub(super) fn chart(
     kind: Kind,
     id: &'static str,
     title: &str,
-    x: (&'static str, Option<&'static str>),
-    y: (&'static str, Option<&'static str>),
+    x: Axis,
+    y: Axis,
     lines: Vec<(&str, Vec<Point>)>,
 ) -> Markup {
     if !lines.iter().any(|(_, points)| points.len() > 1) {
@@ -171,16 +171,10 @@ pub(super) fn chart(
         .iter()
         .filter_map(|(name, points)| {
             let value = number(points.last()?.y);
-            let unit = y.1.unwrap_or_default();
+            let unit = y.unit.unwrap_or_default();
             Some(format!("{name}: last {value} {unit}").trim_end().to_owned())
         })
         .collect();
-    let axis = |(label, unit), from_zero| Axis {
-        label,
-        unit,
-        log: false,
-        from_zero,
-    };
     let known = lines.into_iter().filter(|(_, points)| !points.is_empty());
     let series = known.enumerate().map(|(place, (name, points))| Series {
         name: name.to_owned(),
@@ -189,8 +183,8 @@ pub(super) fn chart(
         trace: Trace::Joined,
     });
     let figure = Figure {
-        x: axis(x, kind == Kind::Course),
-        y: axis(y, true),
+        x,
+        y,
         kind,
         series: series.collect(),
         ..Figure::empty(id, title.to_owned())

@@ -19,12 +19,12 @@ use throng_record::metrics::{Metric, of_trial};
 use throng_record::{self as record, LivePoint, LiveTrial, Trial, Trials, read_live};
 use throng_report::document::html::blocks;
 use throng_report::document::{Block, Cell, Column, Role, Row, Style, Table, Text};
-use throng_report::figures::{Kind, Point};
+use throng_report::figures::{Axis, Kind, Point};
 use throng_report::summary::{self, Summary};
 
-/// Number of finished trials to show.
-const SHOWN: usize = 10;
-/// Bytes to read for them at the end of the trial file; a trial takes about 20,000 bytes.
+/// Finished trials whose pace tells the time left.
+const LATEST: usize = 10;
+/// Bytes to read at the end of the trial file; a trial takes about 20,000 bytes.
 const END: u64 = 1 << 20;
 
 /// The progress of a run, from its record.
@@ -45,6 +45,9 @@ pub(super) struct Progress {
     now: Option<(LiveTrial, Vec<LivePoint>)>,
     /// The latest trials while the run is active, newest first.
     last: Vec<Trial>,
+    /// The latest trial of each server among those that were read.
+    #[serde(skip)]
+    servers: Markup,
     /// Why the latest trials cannot be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     unread: Option<String>,
@@ -57,10 +60,12 @@ impl Progress {
         let begun = run.parts.iter().rev().find(|part| part.trials > 0);
         let current = begun.or(run.parts.first()).unwrap_or(&run).clone();
         let read = is_running.then(|| last_trials(&current.directory));
-        let (last, unread) = match read.transpose() {
+        let (mut last, unread) = match read.transpose() {
             Ok(last) => (last.unwrap_or_default(), None),
             Err(error) => (Vec::new(), Some(format!("{error:#}"))),
         };
+        let servers = trial::latest_of_each(&current.name, &current.servers, &last);
+        last.truncate(LATEST);
         let left_s = run.planned.filter(|_| !last.is_empty()).map(|planned| {
             let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
             let rest = planned.saturating_sub(run.trials) as f64 * mean;
@@ -81,6 +86,7 @@ impl Progress {
             current: current.name,
             now,
             last,
+            servers,
             unread,
             run,
         }
@@ -102,7 +108,7 @@ impl Progress {
     }
 }
 
-/// The last complete trials of a running record, whose file is never compressed, newest first.
+/// The complete trials at the end of a running record, whose file is never compressed, newest first.
 fn last_trials(directory: &Path) -> anyhow::Result<Vec<Trial>> {
     let Some(file) = Trials::open(directory)? else {
         return Ok(Vec::new());
@@ -124,7 +130,7 @@ fn last_trials(directory: &Path) -> anyhow::Result<Vec<Trial>> {
         // The line number would require reading the whole file.
         trial.context("a line of trials.jsonl is not a trial; the report says which and why")
     };
-    lines.iter().rev().take(SHOWN).map(read).collect()
+    lines.iter().rev().map(read).collect()
 }
 
 /// The page.
@@ -276,13 +282,11 @@ pub(super) fn live(progress: &Progress) -> Markup {
                         progress.wide max="100" value=(percent) aria-label="Trials done" {}
                     }
                 }
-                @if let Some((_, points)) = &progress.now { (charts(points)) }
-                @if !progress.last.is_empty() {
-                    section.results aria-labelledby="last" {
-                        h2 #last { "Latest trials" }
-                        (trial::table(&progress.current, "Latest trials, newest first", &progress.last))
-                    }
+                section.results aria-labelledby="servers" {
+                    h2 #servers { "Latest trial of each server" }
+                    (progress.servers)
                 }
+                @if let Some((_, points)) = &progress.now { (charts(points)) }
             }
             @if let Some(unread) = &progress.unread { div.warning { p { (unread) } } }
         }
@@ -301,8 +305,11 @@ fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
     }
 }
 
-/// The running trial as charts.
+/// The running trial as charts, once there is something to draw.
 fn charts(points: &[LivePoint]) -> Markup {
+    if points.iter().filter(|point| point.ratios.is_none()).count() < 2 {
+        return html! {};
+    }
     let line = |of: &dyn Fn(&LivePoint) -> Option<f64>| -> Vec<Point> {
         let known = points
             .iter()
@@ -313,8 +320,11 @@ fn charts(points: &[LivePoint]) -> Markup {
             .map(|(at, value)| Point::new(at, value))
             .collect()
     };
-    let x = ("time since the trial began", Some("s"));
-    let drawn = |id, title, y, lines| chart(Kind::Course, id, title, x, y, lines);
+    let x = Axis::linear("time since the trial began", Some("s"));
+    let drawn = |id, title, (label, unit), lines| {
+        let y = Axis::linear(label, unit);
+        chart(Kind::Course, id, title, x.clone(), y, lines)
+    };
     html! {
         section.now aria-label="Running trial" {
             h2 { "Running trial" }

@@ -13,7 +13,7 @@ use throng_record::metrics::{METRICS, Metric, of_trial};
 use throng_record::{Severity, Trial, read_trials};
 use throng_report::document::html::blocks;
 use throng_report::document::{Block, Cell, Column, Role, Row, Style, Table, Text, Tone};
-use throng_report::figures::{Kind, Point};
+use throng_report::figures::{Axis, Kind, Point};
 use throng_report::trial_files::{OneClient, RATE, TimeSeries, read_clients};
 
 /// Maximum number of points of a line over all clients.
@@ -54,29 +54,59 @@ pub(super) fn selected(run: &RunEntry, query: &str) -> Result<Trial, Refused> {
 }
 
 /// A table of trials of a run, each with a link to its page.
-pub(super) fn table(run: &str, caption: &str, trials: &[Trial]) -> Markup {
-    let mut columns = vec![Column::text("Trial")];
+pub(super) fn table(run: &str, trials: &[Trial]) -> Markup {
+    let rows = trials.iter().map(|trial| row(run, trial)).collect();
+    with_rows("Trials", vec![Column::text("Trial")], rows)
+}
+
+/// Every server with the latest trial of it among `trials`, newest first; nothing but its name if there is none.
+pub(super) fn latest_of_each(run: &str, servers: &[String], trials: &[Trial]) -> Markup {
+    let rows = servers.iter().map(|server| {
+        let latest = trials.iter().find(|trial| trial.server == *server);
+        match latest {
+            Some(trial) => {
+                let to = page_of(run, &format!("trial?index={}", trial.index));
+                let of = format!("{}, {}", counted(trial.clients, "client"), trial.occasion());
+                let mut latest_row = row(run, trial);
+                latest_row.name = Text::default().then(server.as_str(), Style::Page(to));
+                if trial.failure.is_none() {
+                    latest_row.cells.insert(0, Cell::plain(of));
+                }
+                latest_row
+            }
+            None => Row {
+                why: "no trial yet".to_owned(),
+                ..Row::of(server.as_str(), Vec::new())
+            },
+        }
+    });
+    let names = vec![Column::text("Server"), Column::text("Latest trial")];
+    with_rows("Latest trial of each server", names, rows.collect())
+}
+
+fn with_rows(caption: &str, names: Vec<Column>, rows: Vec<Row>) -> Markup {
+    let mut columns = names;
     columns.extend(of_trial().map(column));
     columns.push(Column::number("Duration"));
-    let row = |trial: &Trial| {
-        let clients = counted(trial.clients, "client");
-        let to = page_of(run, &format!("trial?index={}", trial.index));
-        let name = format!("{} with {clients}, {}", trial.server, trial.occasion());
-        let values = of_trial().map(|metric| Cell::plain(metric.shown_of(trial)));
-        let took = Cell::plain(format!("{:.1} s", trial.took_s));
-        let mut row = Row::of(Text::default().then(name, Style::Page(to)), Vec::new());
-        let invalid = trial.invalid().into_iter();
-        row.flags = invalid
-            .map(|why| format!("invalid: {}", why.text))
-            .collect();
-        match &trial.failure {
-            Some(failure) => row.why = format!("failed: {}", failure.reason),
-            None => row.cells = values.chain([took]).collect(),
-        }
-        row
-    };
-    let rows = trials.iter().map(row).collect();
     blocks(&[Block::Table(Table::of(caption, columns, rows))])
+}
+
+fn row(run: &str, trial: &Trial) -> Row {
+    let clients = counted(trial.clients, "client");
+    let to = page_of(run, &format!("trial?index={}", trial.index));
+    let name = format!("{} with {clients}, {}", trial.server, trial.occasion());
+    let values = of_trial().map(|metric| Cell::plain(metric.shown_of(trial)));
+    let took = Cell::plain(format!("{:.1} s", trial.took_s));
+    let mut row = Row::of(Text::default().then(name, Style::Page(to)), Vec::new());
+    let invalid = trial.invalid().into_iter();
+    row.flags = invalid
+        .map(|why| format!("invalid: {}", why.text))
+        .collect();
+    match &trial.failure {
+        Some(failure) => row.why = format!("failed: {}", failure.reason),
+        None => row.cells = values.chain([took]).collect(),
+    }
+    row
 }
 
 /// The column of a metric.
@@ -110,7 +140,7 @@ pub(super) fn list(run: &RunEntry, query: &str) -> Answer {
     let facts = html! { span { (name) } span { (of) } };
     let content = html! {
         main {
-            section.results aria-label="Trials" { (table(name, "Trials", of_page(&trials, page))) }
+            section.results aria-label="Trials" { (table(name, of_page(&trials, page))) }
             (pages(&to, page, trials.len()))
             @if server.is_some() || clients.is_some() {
                 p.links { a href=(page_of(name, "trials")) { "All trials" } }
@@ -232,8 +262,11 @@ fn over_time(series: &TimeSeries) -> Markup {
             .map(|sample| Point::new(sample.at_s, sample.value / size))
             .collect()
     };
-    let x = ("time since the measurement began", Some("s"));
-    let drawn = |id, title, y, lines| chart(Kind::Course, id, title, x, y, lines);
+    let x = Axis::linear("time since the measurement began", Some("s"));
+    let drawn = |id, title, (label, unit), lines| {
+        let y = Axis::linear(label, unit);
+        chart(Kind::Course, id, title, x.clone(), y, lines)
+    };
     html! {
         section aria-labelledby="time" {
             h2 #time { "Over time" }
@@ -270,8 +303,11 @@ fn clients_of(to: &str, mut clients: Vec<OneClient>, query: &str) -> Markup {
         kept.map(|(index, value)| Point::new(index as f64 + 1.0, *value))
             .collect()
     };
-    let drawn = |id, title, y, points| {
-        let x = ("clients, sorted", None);
+    let drawn = |id, title, (label, unit), points| {
+        let (x, y) = (
+            Axis::linear("clients, sorted", None),
+            Axis::linear(label, unit),
+        );
         chart(Kind::Course, id, title, x, y, vec![("each client", points)])
     };
     let failed = clients.iter().filter(|client| !client.error.is_empty());

@@ -355,7 +355,7 @@ fn a_running_run_is_watched() {
         &[
             "trial 7 of 7",
             "100 %",
-            "Latest trials",
+            "Latest trial of each server",
             "Report of the trials so far",
         ],
     );

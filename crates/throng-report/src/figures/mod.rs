@@ -379,6 +379,9 @@ pub struct Axis {
     pub log: bool,
     /// Starts at 0, unless it is logarithmic.
     pub from_zero: bool,
+    /// Names of the positions 1, 2, 3 and so on, if they have names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 /// The points of one server.
@@ -612,12 +615,13 @@ impl Series {
 
 impl Axis {
     /// A linear axis that starts at 0.
-    pub(crate) const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
+    pub const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
         Self {
             label,
             unit,
             log: false,
             from_zero: true,
+            names: Vec::new(),
         }
     }
 
@@ -627,7 +631,13 @@ impl Axis {
             unit,
             log: true,
             from_zero: false,
+            names: Vec::new(),
         }
+    }
+
+    /// The name of a position, if it has one.
+    pub(crate) fn name(&self, at: f64) -> Option<&String> {
+        self.names.get((at as usize).wrapping_sub(1))
     }
 
     /// "memory (MiB)".

@@ -26,9 +26,10 @@ impl Scale {
         let values: Vec<f64> = points.map(|point| point.x).collect();
         let mut scale = Self::of(&figure.x, &values, (from, to));
         let marked = figure.marked();
-        if figure.kind == Kind::Lines && marked.len() <= MOST_MARKED {
+        let has_names = !figure.x.names.is_empty();
+        if figure.kind == Kind::Lines && (has_names || marked.len() <= MOST_MARKED) {
             let letter = 0.64 * SMALL / (to - from).abs();
-            scale.ticks = at_values(&marked, figure.x.log, letter);
+            scale.ticks = at_values(&marked, &figure.x, letter);
         }
         scale
     }
@@ -205,18 +206,18 @@ fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
 
 /// Marks at `values`, which are ascending and fill the axis. If marks are close together, only those with enough room
 /// get a text; the first and the last one have priority. A letter takes the share `letter` of the length of the axis.
-fn at_values(values: &[f64], log: bool, letter: f64) -> Vec<Tick> {
+fn at_values(values: &[f64], axis: &Axis, letter: f64) -> Vec<Tick> {
     let mut ticks: Vec<Tick> = values
         .iter()
         .map(|at| Tick {
             at: *at,
-            text: plain(*at),
+            text: axis.name(*at).cloned().unwrap_or_else(|| plain(*at)),
         })
         .collect();
     let [first, .., last] = ticks.as_slice() else {
         return ticks;
     };
-    let measure = |at: f64| if log { at.ln() } else { at };
+    let measure = |at: f64| if axis.log { at.ln() } else { at };
     let span = measure(last.at) - measure(first.at);
     let half = |tick: &Tick| (tick.text.chars().count() + 1) as f64 * letter * span / 2.0;
     let ends = |tick: &Tick| (measure(tick.at) - half(tick), measure(tick.at) + half(tick));
@@ -344,7 +345,8 @@ mod tests {
 
     #[test]
     fn texts_of_close_marks_do_not_run_into_one_another() {
-        let at_values = |values: &[f64]| at_values(values, true, 0.016);
+        let clients_axis = Axis::logarithmic("clients", None);
+        let at_values = |values: &[f64]| at_values(values, &clients_axis, 0.016);
         let clients = [8.0, 32.0, 64.0, 128.0, 1024.0];
         assert_eq!(
             texts(&at_values(&clients)),

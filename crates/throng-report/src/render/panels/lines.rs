@@ -193,12 +193,14 @@ fn joined<'p>(figure: &Figure, points: &'p [Point]) -> impl Iterator<Item = &'p 
 
 /// "epoll, 1,000 clients: 123,000 per second (120,000 to 125,000)".
 fn tip(figure: &Figure, name: &str, point: &Point) -> String {
-    let x = valued(point.x, figure.x.unit);
-    let label = figure.x.label;
+    let position = match figure.x.name(point.x) {
+        Some(named) => named.clone(),
+        None => format!("{} {}", valued(point.x, figure.x.unit), figure.x.label),
+    };
     if !figure.has_value(point) {
-        return format!("{name}, {x} {label}: {}", figure.failure.words);
+        return format!("{name}, {position}: {}", figure.failure.words);
     }
-    format!("{name}, {x} {label}: {}", point.text(&figure.y))
+    format!("{name}, {position}: {}", point.text(&figure.y))
 }
 
 /// All servers in one picture.
