@@ -69,6 +69,22 @@ impl Ink {
             Self::Bad => (163, 38, 27),
         }
     }
+
+    /// Its colour on a dark background, as the style of pages has it.
+    pub(super) fn dark(self) -> Rgb {
+        match self {
+            Self::Text => (230, 234, 240),
+            Self::Quiet => (154, 165, 177),
+            Self::Grid => (44, 52, 62),
+            Self::Axis => (107, 118, 130),
+            Self::Others => (58, 67, 78),
+            Self::Server(place) => look(place).dark,
+            Self::Part(shade) => shade.colours().1,
+            Self::Band => (22, 38, 58),
+            Self::Good => (142, 230, 174),
+            Self::Bad => (255, 154, 143),
+        }
+    }
 }
 
 /// The alignment of a text.

@@ -1,4 +1,4 @@
-//! A figure as an SVG file, on white: its pictures in a grid below the title.
+//! A figure as an SVG file, light or dark as the reader prefers: its pictures in a grid below the title.
 
 use std::fmt::Write as _;
 
@@ -56,10 +56,12 @@ pub fn svg(figure: &Figure) -> String {
         words.text(legend, at, 14.0, Anchor::Start, Ink::Quiet);
         down += 14.0;
     }
+    let scenes = drawn.scenes.iter().chain(&drawn.behind).chain([&words]);
+    let style = svg::dark(scenes.flat_map(|scene| &scene.items));
     let (wide, tall) = (short(WIDTH), short(down + MARGIN / 2.0));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{tall}\" viewBox=\"0 0 {wide} {tall}\" \
-         font-family=\"'DejaVu Sans', Verdana, sans-serif\">\n<title>{}</title>\n<rect width=\"{wide}\" \
+         font-family=\"'DejaVu Sans', Verdana, sans-serif\">\n<title>{}</title>\n{style}<rect width=\"{wide}\" \
          height=\"{tall}\" fill=\"#ffffff\"/>\n{}{pictures}\n</svg>\n",
         escaped(&figure.alternative),
         svg::items(&words.items, Colours::Own)

@@ -1,5 +1,6 @@
 //! Shapes as SVG, coloured by CSS classes or directly.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::scene::{Anchor, At, Item, Scene, Shape};
@@ -11,7 +12,7 @@ use throng_record::format::shown;
 pub(super) enum Colours {
     /// The style of a page.
     Page,
-    /// The picture itself, on white.
+    /// The picture itself, on a background of its own.
     Own,
 }
 
@@ -32,6 +33,21 @@ pub(super) fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// The background of a picture that stands alone, light and dark.
+const BACKGROUNDS: [&str; 2] = ["#ffffff", "#161b22"];
+
+/// A style that gives such a picture the colours of a dark page where the reader prefers those.
+pub(super) fn dark<'a>(items: impl Iterator<Item = &'a Item>) -> String {
+    let inks = items.map(|item| (hex(item.ink.light()), hex(item.ink.dark())));
+    let [white, black] = BACKGROUNDS.map(str::to_owned);
+    let colours: BTreeMap<String, String> = inks.chain([(white, black)]).collect();
+    let rule = |(light, dark): (&String, &String)| {
+        format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}")
+    };
+    let rules: String = colours.iter().map(rule).collect();
+    format!("<style>@media (prefers-color-scheme:dark){{{rules}}}</style>")
 }
 
 /// A number with at most one decimal, as tenths of a pixel suffice: "12.3", "-0.4", "7".
@@ -251,6 +267,29 @@ fn outlined(marker: Marker, (x, y): At) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::scene::Ink;
+
+    #[test]
+    fn a_dark_picture_has_the_colours_of_a_dark_page() {
+        let (_, page) = include_str!("../document/page.css")
+            .split_once("prefers-color-scheme:dark){:root{")
+            .unwrap();
+        let (page, _) = page.split_once('}').unwrap();
+        for (ink, name) in [
+            (Ink::Text, "--ink"),
+            (Ink::Quiet, "--quiet"),
+            (Ink::Grid, "--line"),
+            (Ink::Axis, "--axis"),
+            (Ink::Others, "--others"),
+            (Ink::Band, "--band"),
+            (Ink::Good, "--best-ink"),
+            (Ink::Bad, "--bad"),
+        ] {
+            let rule = format!("{name}:{};", hex(ink.dark()));
+            assert!(page.contains(&rule), "{rule}");
+        }
+        assert!(page.contains(&format!("--card:{};", BACKGROUNDS[1])));
+    }
 
     #[test]
     fn numbers_are_as_short_as_they_can_be() {
