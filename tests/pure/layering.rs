@@ -89,6 +89,8 @@ struct Source {
     lines: usize,
     /// Whether its documentation has an example that would be a test. Such tests are turned off (`doctest = false`).
     has_example: bool,
+    /// Whether it includes a file outside of its crate, which a package of the crate would not have.
+    leaves_crate: bool,
     /// Its code without comments, strings and unit tests.
     code: String,
 }
@@ -105,6 +107,7 @@ impl Source {
             path: path.to_owned(),
             lines: text.lines().count(),
             has_example: has_example(text),
+            leaves_crate: leaves_crate(path, text),
             code: code.to_owned(),
         }
     }
@@ -138,6 +141,19 @@ impl Source {
         }
         uses
     }
+}
+
+/// Whether a file is included from outside of the crate. Tests may: a package is built without them.
+fn leaves_crate(path: &str, text: &str) -> bool {
+    let calls = ["include_str!(", "include_bytes!("];
+    let mut included = calls.iter().flat_map(|call| text.split(call).skip(1));
+    let to_root = 1 + path.matches('/').count();
+    !path.ends_with("tests.rs")
+        && included.any(|rest| {
+            let file: String = rest.chars().take(100).collect();
+            let from_root = file.contains("CARGO_MANIFEST_DIR");
+            file.contains(&"../".repeat(if from_root { 1 } else { to_root + 1 }))
+        })
 }
 
 /// Whether a code block of the documentation is Rust: marked as such, or not marked.
@@ -325,6 +341,9 @@ fn breaches(source: &Source) -> Vec<String> {
         breaches.push(format!(
             "{name} has an example, which is not tested: `doctest` is false"
         ));
+    }
+    if source.leaves_crate {
+        breaches.push(format!("{name} includes a file outside of its crate"));
     }
     if source.lines > MOST_LINES {
         let lines = source.lines;

@@ -34,6 +34,16 @@ fn planted_breaches_are_found() {
         ),
         (
             "crates/throng-serve",
+            "models/mod.rs",
+            "include_str!(\"../../../../docs/models/epoll.md\")",
+        ),
+        (
+            "crates/throng-serve",
+            "lib.rs",
+            "include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/../../docs/models/epoll.md\"))",
+        ),
+        (
+            "crates/throng-serve",
             "listen.rs",
             &"\n".repeat(MOST_LINES + 1),
         ),

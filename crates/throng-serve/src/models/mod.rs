@@ -7,15 +7,10 @@
 //! both lines behind `cfg` if the model waits in a call that only Linux has. `.ci/posix` compiles the remaining models
 //! for other systems.
 
-/// The page about a model, `docs/models/NAME.md`.
+/// The page about a model, `docs/models/NAME.md`, through a link, so that a package of this crate has it.
 macro_rules! page {
     ($name:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../docs/models/",
-            $name,
-            ".md"
-        ))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/pages/", $name, ".md"))
     };
 }
 
