@@ -165,7 +165,10 @@ fn a_delay_is_in_every_time() {
     let options = format!("-c {CLIENTS} -d 1s --warm-up 0s");
     once(|| {
         let ended = lab.loaded("client1", &server, &options);
-        assert_eq!((ended.code, ended.errors.len()), (0, 0), "{ended:?}");
+        // The program that delays packets may wait for a CPU for seconds.
+        if (ended.code, ended.errors.len()) != (0, 0) {
+            return Err(format!("{ended:?}"));
+        }
         let number = |path: &str| {
             let number = ended.at(path).as_f64();
             number.unwrap_or_else(|| panic!("no {path}: {ended:?}"))
