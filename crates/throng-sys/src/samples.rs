@@ -1,5 +1,5 @@
 //! Samples of all CPUs by the kernel's performance events (`perf_event_open(2)`): where programs are at regular times,
-//! or each passage of a tracepoint.
+//! or each passage of a tracepoint; and which processes start others.
 //!
 //! A [`Sampler`] has one event and one ring buffer per CPU, whatever runs there, so its memory does not grow with the
 //! number of processes and threads. The reader picks the processes that it wants. The kernel writes records; if a ring
@@ -38,6 +38,13 @@ pub enum Record<'a> {
         pid: u32,
         /// The tracepoint's data.
         data: &'a [u8],
+    },
+    /// A process started another one.
+    Started {
+        /// The new process.
+        pid: u32,
+        /// The process that started it.
+        parent: u32,
     },
     /// The kernel dropped this many records.
     Lost(u64),
@@ -79,9 +86,11 @@ const SAMPLE_STACK: u64 = 1 << 13;
 
 const EXCLUDE_IDLE: u64 = 1 << 7;
 const BY_FREQUENCY: u64 = 1 << 10;
+const TASK: u64 = 1 << 13;
 const EXCLUDE_USER_CHAIN: u64 = 1 << 22;
 
 const RECORD_LOST: u32 = 2;
+const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 const MODE_MASK: u16 = 7;
 const MODE_KERNEL: u16 = 1;
@@ -108,7 +117,7 @@ impl Sampler {
             What::Stacks { hertz, stack_bytes } => Attributes {
                 sample_period: hertz.into(),
                 sample_type: SAMPLE_THREAD | SAMPLE_CALL_CHAIN | SAMPLE_REGISTERS | SAMPLE_STACK,
-                flags: EXCLUDE_IDLE | BY_FREQUENCY | EXCLUDE_USER_CHAIN,
+                flags: EXCLUDE_IDLE | BY_FREQUENCY | TASK | EXCLUDE_USER_CHAIN,
                 sample_registers: REGISTERS,
                 sample_stack_bytes: stack_bytes,
                 ..Attributes::of(Event::CPU_CLOCK)
@@ -116,6 +125,7 @@ impl Sampler {
             What::Passages(event) => Attributes {
                 sample_period: 1,
                 sample_type: SAMPLE_THREAD | SAMPLE_DATA,
+                flags: TASK,
                 ..Attributes::of(event)
             },
         };
@@ -268,6 +278,11 @@ fn parse(what: What, record: &[u8]) -> Option<Record<'_>> {
             fields.word()?;
             Some(Record::Lost(fields.word()?))
         }
+        RECORD_FORK => {
+            let (pid, parent) = (fields.number()?, fields.number()?);
+            // A thread has the number of its own process here.
+            (pid != parent).then_some(Record::Started { pid, parent })
+        }
         RECORD_SAMPLE => {
             let pid = fields.number()?;
             fields.number()?;
@@ -405,5 +420,11 @@ mod tests {
             Some(Record::Lost(5))
         );
         assert_eq!(parse(stacks, &of(3, &lost)), None);
+        let numbers = |all: [u32; 4]| all.map(u32::to_ne_bytes).concat();
+        let process = of(RECORD_FORK, &numbers([9, 7, 9, 7]));
+        let started = Record::Started { pid: 9, parent: 7 };
+        assert_eq!(parse(stacks, &process), Some(started));
+        let thread = of(RECORD_FORK, &numbers([7, 7, 9, 7]));
+        assert_eq!(parse(stacks, &thread), None);
     }
 }

@@ -21,7 +21,6 @@ use crate::probes::syscalls::Tracepoints;
 use crate::probes::{Tree, events, switches};
 use asleep::Asleep;
 use parts::StackCounts;
-use procfs::process::Process;
 use throng_record::profile::{Events, Profile, Turn, Watched};
 use throng_record::{Slice, Why};
 use throng_spec::registry::Unsupported;
@@ -115,10 +114,87 @@ pub(crate) struct Profiling {
     profile: Profile,
     images: Images,
     stacks: StackCounts,
-    /// Processes that are the server's, and others.
+}
+
+/// The processes of a server in a turn, and what they are seen to do.
+struct Family {
+    /// Those of the beginning, and those that they have started since.
     own: HashSet<u32>,
-    others: HashSet<u32>,
-    root: u32,
+    /// Processes that were started by one that is not known as the server's, with that one.
+    started: Vec<(u32, u32)>,
+    /// What was seen of processes that are not known as the server's, and may be: each CPU writes by itself, so the start
+    /// of a process may be read after what it did.
+    pending: Vec<(u32, Seen)>,
+    stacks: Vec<Stack>,
+    /// The calls, by number.
+    passages: HashMap<u64, u64>,
+    /// Records that the kernel dropped.
+    lost: u64,
+}
+
+/// What a process was seen to do.
+enum Seen {
+    Stack(Stack),
+    Call(u64),
+}
+
+impl Family {
+    fn of(pids: &[u32]) -> Self {
+        Self {
+            own: pids.iter().copied().collect(),
+            started: Vec::new(),
+            pending: Vec::new(),
+            stacks: Vec::new(),
+            passages: HashMap::new(),
+            lost: 0,
+        }
+    }
+
+    /// Reads what was written, and decides whose that of the reading before was: by now all starts before it are known.
+    fn read(&mut self, sampler: &mut Sampler) {
+        let undecided = self.pending.len();
+        sampler.drain(&mut |record| match record {
+            Record::Lost(count) => self.lost += count,
+            Record::Started { pid, parent } => self.started.push((pid, parent)),
+            Record::Stack(stack) => self.saw(stack.pid, Seen::Stack(stack)),
+            Record::Passage { pid, data } => self.saw(pid, Seen::Call(call(data))),
+        });
+        loop {
+            let known = self.own.len();
+            let own = &mut self.own;
+            self.started.retain(|(pid, parent)| {
+                let is_own = own.contains(parent);
+                if is_own {
+                    own.insert(*pid);
+                }
+                !is_own
+            });
+            if self.own.len() == known {
+                break;
+            }
+        }
+        let newer = self.pending.split_off(undecided);
+        for (pid, seen) in std::mem::replace(&mut self.pending, newer) {
+            if self.own.contains(&pid) {
+                self.keep(seen);
+            }
+        }
+    }
+
+    fn saw(&mut self, pid: u32, seen: Seen) {
+        if self.own.contains(&pid) {
+            self.keep(seen);
+        } else {
+            self.pending.push((pid, seen));
+        }
+    }
+
+    fn keep(&mut self, seen: Seen) {
+        match seen {
+            Seen::Stack(stack) => self.stacks.push(stack),
+            Seen::Call(number) => *self.passages.entry(number).or_default() += 1,
+        }
+    }
 }
 
 impl Profiling {
@@ -131,9 +207,8 @@ impl Profiling {
         have: impl FnOnce() -> Result<Option<Slice>, E>,
     ) -> Result<(), E> {
         tree.refresh();
-        self.root = tree.main();
-        self.own = tree.pids().iter().copied().collect();
-        self.others.clear();
+        let root = tree.main();
+        let mut family = Family::of(tree.pids());
         if let Err(why) = &watch.sampler {
             self.profile.unavailable.insert(watch.watched, why.clone());
         }
@@ -141,50 +216,41 @@ impl Profiling {
             round,
             ..Turn::default()
         };
-        let mut passages: HashMap<u64, u64> = HashMap::new();
         let mut asleep = Asleep::of(tree);
         let before = switches::read(tree);
         let place = self.profile.turns.len();
         let is_over = AtomicBool::new(false);
-        let mut seen: Vec<Stack> = Vec::new();
         // What was written before the turn began: here, since the other thread may begin to run later than the turn.
         if let Ok(sampler) = &mut watch.sampler {
             sampler.drain(&mut |_| {});
         }
         let looked = || {
-            let mut lost = 0;
             loop {
                 let ends = is_over.load(Relaxed);
                 asleep.look();
                 if let Ok(sampler) = &mut watch.sampler {
-                    sampler.drain(&mut |record| match record {
-                        Record::Lost(count) => lost += count,
-                        Record::Stack(stack) if self.is_own(stack.pid) => {
-                            seen.push(stack);
-                        }
-                        Record::Passage { pid, data } if self.is_own(pid) => {
-                            *passages.entry(call(data)).or_default() += 1;
-                        }
-                        Record::Stack(_) | Record::Passage { .. } => {}
-                    });
+                    family.read(sampler);
+                    if ends {
+                        family.read(sampler);
+                    }
                 }
                 if ends {
-                    return lost;
+                    return;
                 }
                 std::thread::sleep(Duration::from_secs(1) / LOOKS_PER_S);
             }
         };
-        let (took, lost) = std::thread::scope(|scope| {
-            let looking = scope.spawn(looked);
+        let took = std::thread::scope(|scope| {
+            scope.spawn(looked);
             let took = have();
             is_over.store(true, Relaxed);
-            (took, looking.join().unwrap_or_default())
+            took
         });
         let Some(took) = took? else {
             return Ok(());
         };
-        for stack in seen {
-            if let Some(image) = self.images.of(stack.pid, self.root) {
+        for stack in family.stacks {
+            if let Some(image) = self.images.of(stack.pid, root) {
                 let program = self.images.walk(image, &stack);
                 self.stacks.add(place, image, stack, program);
             }
@@ -192,7 +258,7 @@ impl Profiling {
         turn.events = Some(since(before, switches::read(tree)));
         (turn.took_ns, turn.replies) = (took.took_ns, took.replies);
         turn.server_cpu_ns = took.server_cpu_ns;
-        turn.lost = lost;
+        turn.lost = family.lost;
         match asleep.means() {
             Some(means) => turn.asleep = means,
             None => {
@@ -202,34 +268,15 @@ impl Profiling {
             }
         }
         // Whose calls were lost is unknown.
-        if watch.watched == Watched::Calls && watch.sampler.is_ok() && lost == 0 {
-            let named = passages
+        if watch.watched == Watched::Calls && watch.sampler.is_ok() && turn.lost == 0 {
+            let named = family
+                .passages
                 .into_iter()
                 .map(|(number, count)| (calls::name(number), count));
             turn.calls = Some(named.collect::<BTreeMap<_, _>>());
         }
         self.profile.turns.push(turn);
         Ok(())
-    }
-
-    /// Whether a process is the server's: it was when the turn began, or its parent is. A process that ended before
-    /// anybody looked counts as the server's: it is how servers work that start a process for each request.
-    fn is_own(&mut self, pid: u32) -> bool {
-        if self.own.contains(&pid) || self.others.contains(&pid) {
-            return self.own.contains(&pid);
-        }
-        let stat = Process::new(pid.cast_signed()).and_then(|process| process.stat());
-        let is_own = match stat {
-            Ok(stat) => self.own.contains(&stat.ppid.cast_unsigned()),
-            Err(_) => pid > 0,
-        };
-        let known = if is_own {
-            &mut self.own
-        } else {
-            &mut self.others
-        };
-        known.insert(pid);
-        is_own
     }
 
     /// The profile, while the server still runs, and its stacks with their counts, outermost function first.
@@ -294,15 +341,19 @@ mod tests {
     use super::*;
     use throng_record::profile::Part;
 
-    /// Watches a process that computes and one that makes calls.
+    /// Watches a process that starts others, beside one that starts others too.
     #[test]
-    fn what_a_process_does_is_seen() {
-        let mut busy = Command::new("sh")
-            .args(["-c", "while :; do /bin/true; done"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+    fn what_a_process_and_its_children_do_is_seen() {
+        let shell = |program: &str| {
+            Command::new("sh")
+                .args(["-c", &format!("while :; do {program}; done")])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        let busy = shell("/bin/true");
+        let other = shell("/bin/uname");
         let mut profiling = Profiling::default();
         let mut tree = Tree::of(busy.id());
         let cpus = throng_sys::process::usable_cpus();
@@ -319,8 +370,10 @@ mod tests {
             profiling.watch(&mut watch, 0, &mut tree, have).unwrap();
         }
         let (seen, folded) = profiling.finish();
-        busy.kill().unwrap();
-        busy.wait().unwrap();
+        for mut child in [busy, other] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
         let profile = seen.expect("it had turns");
         let [stacks, calls] = &profile.turns[..] else {
             panic!("{profile:?}");
@@ -343,6 +396,8 @@ mod tests {
                     .any(|call| call.contains("clone") || call.contains("wait")),
                 "{counted:?}"
             );
+            let has = |call: &str| counted.contains_key(call);
+            assert!(has("execve") && !has("uname"), "{counted:?}");
         }
     }
 }
