@@ -164,8 +164,8 @@ impl Authority {
 }
 
 fn params(name: &str, names: &[&str], valid: Valid) -> CertificateParams {
-    let names: Vec<String> = names.iter().map(|one| (*one).to_owned()).collect();
-    let mut params = CertificateParams::new(names).expect("they are names");
+    let owned: Vec<String> = names.iter().map(|one| (*one).to_owned()).collect();
+    let mut params = CertificateParams::new(owned).expect("they are names");
     params.distinguished_name.push(DnType::CommonName, name);
     params.serial_number = Some(SerialNumber::from(1));
     params.extended_key_usages = vec![

@@ -318,10 +318,10 @@ impl ClientPool {
             Ok(replies) if replies.close && self.may_end(slot) => self.await_close(slot, now),
             Ok(_) => {
                 // The next reply has begun.
-                let closed = &mut self.clients[slot];
-                closed.was_refused = false;
-                if closed.since_reply == Since::Rest {
-                    closed.since_reply = Since::Reply;
+                let replying = &mut self.clients[slot];
+                replying.was_refused = false;
+                if replying.since_reply == Since::Rest {
+                    replying.since_reply = Since::Reply;
                 }
                 Action::Keep
             }

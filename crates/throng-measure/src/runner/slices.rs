@@ -438,7 +438,7 @@ impl<'a> SlicedServer<'a> {
         } else {
             self.server_cpu.used_at_rest().unzip()
         };
-        let used = after.zip(before);
+        let readings = after.zip(before);
         if !seen.complete {
             return failed(
                 FailedStage::Load,
@@ -447,7 +447,7 @@ impl<'a> SlicedServer<'a> {
             );
         }
         if seen.replies > 0 {
-            let used = used.map(|(new, old)| new.saturating_sub(old));
+            let used = readings.map(|(new, old)| new.saturating_sub(old));
             let waited = waited_before.zip(self.server_cpu.waited());
             self.empty = 0;
             return Ok(Some(Slice {

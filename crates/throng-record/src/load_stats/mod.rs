@@ -284,9 +284,9 @@ impl LoadStats {
     /// Merges the statuses, sizes and rejections of some clients' replies.
     pub fn add_counts(&mut self, counts: ReplyCounts) {
         let by_status = |by_number: BTreeMap<u16, u64>| -> BTreeMap<String, u64> {
-            let by_number = by_number.into_iter();
-            let named = by_number.map(|(status, n)| (status_in_words(status), n));
-            named.collect()
+            let each = by_number.into_iter();
+            each.map(|(status, n)| (status_in_words(status), n))
+                .collect()
         };
         let rejected = counts
             .rejected

@@ -81,10 +81,10 @@ impl Metric {
             .filter_map(|trial| self.side(trial));
         let of_side = sides.find_map(reason);
         let of_terms = || {
-            let Source::Sum(terms) = self.source else {
+            let Source::Sum(added) = self.source else {
                 return None;
             };
-            let mut terms = terms.iter().filter_map(|name| named(name));
+            let mut terms = added.iter().filter_map(|name| named(name));
             terms.find_map(|term| term.why_absent(run, trials.iter().copied()))
         };
         of_side

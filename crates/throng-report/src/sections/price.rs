@@ -83,8 +83,8 @@ fn derived(
         ends.swap(0, 1);
     }
     let [low_end, high_end] = ends;
-    let range = low_end.zip(high_end);
-    let range = range.map(|(least, most)| format!("{}–{}", text(least), text(most)));
+    let both = low_end.zip(high_end);
+    let range = both.map(|(least, most)| format!("{}–{}", text(least), text(most)));
     Cell::plain(text(of(quantity.value))).with(range.unwrap_or_default())
 }
 
