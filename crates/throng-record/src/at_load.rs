@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, Purpose, Trial, counting};
+use super::{Latency, Load, Purpose, Trial, counting};
 use throng_stats::median;
 
 /// The lowest rate of a load.
@@ -41,6 +41,13 @@ impl AtLoad {
 }
 
 impl Load {
+    /// Response times in an open loop, otherwise service times.
+    pub fn request_times(&self) -> Option<&Latency> {
+        let of_rate = self.open_loop.as_ref();
+        let response = of_rate.and_then(|seen| seen.response_time.as_ref());
+        response.or(self.service_time.as_ref())
+    }
+
     /// Whether an open loop missed its rate: it got fewer replies than requests were due. This compares counts rather
     /// than times, since random arrivals never match their rate exactly.
     pub fn falls_short(&self) -> bool {

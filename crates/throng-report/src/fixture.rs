@@ -12,11 +12,11 @@ use std::time::Duration;
 
 pub(crate) use at_load::at_load;
 use throng_record::findings::machine::LOOPBACK;
-use throng_record::load_stats::Times;
+use throng_record::load_stats::{PARTS, Times, TimesByPart};
 use throng_record::{
     Correlation, Ending, FailedStage, Failure, Fairness, Host, Latency, LifeFairness, Load,
     OtherProcess, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo,
-    ThrongProgram, Trial, Window,
+    ThrongProgram, TimesOverWindow, Trial, Window,
 };
 use throng_spec::{LoadSpec, Sizes};
 
@@ -276,6 +276,15 @@ fn host() -> Host {
     }
 }
 
+/// These times, arriving evenly over a window.
+fn over_window(times: &[u64]) -> Option<TimesOverWindow> {
+    let mut by_part = TimesByPart::default();
+    for (place, time) in times.iter().enumerate() {
+        by_part.record(place % PARTS, *time);
+    }
+    by_part.recorded()
+}
+
 fn trial(
     index: u32,
     round: u32,
@@ -326,7 +335,7 @@ fn trial(
                     replies / 200,
                     if name == "thread" { 0.04 } else { 0.0 },
                 ),
-                times: None,
+                times: over_window(&times),
             },
             service_time: Some(latency(&times)),
             connect_time: Some(latency(&[40_000, u64::from(clients) * 9_000])),

@@ -36,14 +36,7 @@ fn write(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     let timed = report.trials.iter().filter(|trial| {
         trial.purpose.is_timed() && trial.clients == clients && trial.failure.is_none()
     });
-    let found = timed.filter_map(|trial| {
-        let load = trial.load.as_ref()?;
-        let of_rate = load
-            .open_loop
-            .as_ref()
-            .and_then(|seen| seen.response_time.as_ref());
-        of_rate.or(load.service_time.as_ref())
-    });
+    let found = timed.filter_map(|trial| trial.load.as_ref()?.request_times());
     let whole = Times::merged(found)?.with_context(|| format!("{server} has no latencies"))?;
     writeln!(
         to,

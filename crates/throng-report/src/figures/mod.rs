@@ -9,6 +9,7 @@ mod captions;
 mod fairness;
 mod limit;
 mod memory;
+mod over_time;
 mod overview;
 mod percentiles;
 mod ranked;
@@ -69,6 +70,7 @@ pub const FIGURES: &[&FigureKind] = &[
         "Clients that failed to connect",
         against_clients::connect_failures,
     ),
+    &kind("latency-over-time", "Latency over time", over_time::figure),
     &kind("throughput", "Requests per second", |info, source| {
         AgainstClients::of_metric(info, "requests_per_s", "", FALLING).build(source)
     }),
@@ -353,6 +355,8 @@ pub enum Kind {
     Course,
     /// Many points by themselves, in a picture of its own for each series.
     Dots,
+    /// Cells of a grid in a picture of its own for each series: see [`Point::cell`].
+    Heat,
     /// One dot per series, one below the other: for a single number of clients.
     Bars,
     /// Dots one below the other, in groups: see [`Figure::ranked`].
@@ -364,7 +368,7 @@ pub enum Kind {
 impl Kind {
     /// Whether its series have many points, which are no samples of a metric.
     pub(super) fn has_many(self) -> bool {
-        [Self::Course, Self::Dots].contains(&self)
+        [Self::Course, Self::Dots, Self::Heat].contains(&self)
     }
 }
 
@@ -436,6 +440,10 @@ pub struct Point {
     /// The measured value that it shows, for the caption.
     #[serde(skip)]
     pub shows: Option<Quantity>,
+    /// In [`Kind::Heat`]: where the cell ends that begins at `x` and reaches from `low` to `high`, and its share of what
+    /// its column counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<(f64, f64)>,
 }
 
 impl Point {
@@ -448,6 +456,7 @@ impl Point {
             high: None,
             failed: false,
             shows: None,
+            cell: None,
         }
     }
 

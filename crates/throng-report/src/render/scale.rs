@@ -23,7 +23,10 @@ impl Scale {
     /// The horizontal axis of lines. If there are few measurements, the marks are at their positions.
     pub(super) fn across(figure: &Figure, (from, to): (f64, f64)) -> Self {
         let points = figure.series.iter().flat_map(|series| &series.points);
-        let values: Vec<f64> = points.map(|point| point.x).collect();
+        let values: Vec<f64> = points
+            .flat_map(|point| [Some(point.x), point.cell.map(|(until, _)| until)])
+            .flatten()
+            .collect();
         let mut scale = Self::of(&figure.x, &values, (from, to));
         let marked = figure.marked();
         let has_names = !figure.x.names.is_empty();

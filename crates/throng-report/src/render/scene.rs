@@ -106,8 +106,8 @@ pub(super) enum Shape {
     },
     /// Small dots.
     Dots(Vec<At>),
-    /// A filled box, given by its upper left and lower right corner.
-    Box(At, At),
+    /// Filled boxes, each given by its upper left and lower right corner.
+    Boxes(Vec<(At, At)>),
     /// Text; `at` is on its baseline.
     Text {
         at: At,
@@ -208,7 +208,11 @@ impl Scene {
     }
 
     pub(super) fn boxed(&mut self, from: At, to: At, ink: Ink) -> &mut Item {
-        self.draw(Shape::Box(from, to), ink)
+        self.boxes(vec![(from, to)], ink)
+    }
+
+    pub(super) fn boxes(&mut self, all: Vec<(At, At)>, ink: Ink) -> &mut Item {
+        self.draw(Shape::Boxes(all), ink)
     }
 
     /// A cross of two thin lines.

@@ -23,11 +23,16 @@ pub fn svg(figure: &Figure) -> String {
     let drawn = Panels::of(figure);
     let mut words = Scene::new(WIDTH, TOP);
     words.bold(&figure.title, (MARGIN, 34.0), 20.0);
-    let (mut columns, mut down) = (drawn.scenes.len().clamp(1, 2), TOP);
-    if drawn.are_many() {
+    let columns = match (drawn.are_many(), drawn.are_full()) {
+        (true, _) => COLUMNS,
+        (_, true) => 1,
+        _ => drawn.scenes.len().clamp(1, 2),
+    };
+    let mut down = TOP;
+    if let Some(axes) = &drawn.axes {
         let at = (MARGIN, 56.0);
-        words.text(&drawn.axes, at, 14.0, Anchor::Start, Ink::Quiet);
-        (columns, down) = (COLUMNS, TOP + 16.0);
+        words.text(axes, at, 14.0, Anchor::Start, Ink::Quiet);
+        down += 16.0;
     }
     let room = (WIDTH - 2.0 * MARGIN - GAP * (columns - 1) as f64) / columns as f64;
     let mut pictures = String::new();

@@ -182,13 +182,15 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
                 "<path{look} fill=\"none\" stroke-width=\"1.8\" stroke-linecap=\"round\" d=\"{d}\"{known}/>"
             )
         }
-        Shape::Box((left, top), (right, bottom)) => {
-            let (look, x, y) = (look("f ", "fill"), short(*left), short(*top));
-            let (wide, tall) = (short(right - left), short(bottom - top));
-            write!(
-                text,
-                "<path{look} d=\"M{x} {y}h{wide}v{tall}H{x}z\"{known}/>"
-            )
+        Shape::Boxes(all) => {
+            let outline = |((left, top), (right, bottom)): &(At, At)| {
+                let (x, y) = (short(*left), short(*top));
+                let (wide, tall) = (short(right - left), short(bottom - top));
+                format!("M{x} {y}h{wide}v{tall}H{x}z")
+            };
+            let look = look("f ", "fill");
+            let d: String = all.iter().map(outline).collect();
+            write!(text, "<path{look} d=\"{d}\"{known}/>")
         }
         Shape::Text {
             at: (x, y),

@@ -48,7 +48,7 @@ pub(crate) fn deciding_picture(scenes: &[SceneResult<'_>], servers: &[String]) -
         Some(figure)
     });
     let first = Figure {
-        title: "Every scene".to_owned(),
+        title: "Every load".to_owned(),
         ..all.next()?
     };
     Some(all.fold(first, |mut whole, one| {

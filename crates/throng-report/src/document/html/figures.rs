@@ -21,7 +21,7 @@ pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Mark
         (key(scope, figures))
         div.figures {
             @for (figure, drawn) in side_by_side(&figures.figures) {
-                figure.wide[drawn.are_many()] id=(id(scope, figure)) {
+                figure.wide[is_wide(&drawn)] id=(id(scope, figure)) {
                     (heading(level + 1, None, &figure.title.as_str().into()))
                     (inner(scope, figure, &drawn))
                 }
@@ -75,22 +75,31 @@ fn side_by_side(figures: &[Figure]) -> Vec<(&Figure, Panels)> {
     while let Some((figure, one)) = rest.pop_front() {
         let fits = |(_, other): &(&Figure, Panels)| {
             let (low, high) = (one.height(), other.height());
-            !other.are_many() && low.min(high) > LEVEL * low.max(high)
+            !is_wide(other) && low.min(high) > LEVEL * low.max(high)
         };
-        let next = rest.iter().position(fits).filter(|_| !one.are_many());
+        let next = rest.iter().position(fits).filter(|_| !is_wide(&one));
         all.push((figure, one));
         all.extend(next.and_then(|next| rest.remove(next)));
     }
     all
 }
 
+/// Whether a figure takes the whole width of a page.
+fn is_wide(drawn: &Panels) -> bool {
+    drawn.are_many() || drawn.are_full()
+}
+
 fn inner(scope: Scope<'_>, figure: &Figure, drawn: &Panels) -> Markup {
-    let arranged = if drawn.are_many() { "many" } else { "few" };
+    let arranged = match (drawn.are_many(), drawn.are_full()) {
+        (true, _) => "many",
+        (_, true) => "full",
+        _ => "few",
+    };
     let numbers = numbers(figure);
     html! {
         figcaption {
             (figure.full_caption())
-            @if drawn.are_many() { " " span.axes { (drawn.axes) } }
+            @if let Some(axes) = &drawn.axes { " " span.axes { (axes) } }
         }
         div.pictures.(arranged) role="group" aria-label=(figure.alternative) {
             (PreEscaped(drawn.svg(&id(scope, figure))))
@@ -108,7 +117,7 @@ fn inner(scope: Scope<'_>, figure: &Figure, drawn: &Panels) -> Markup {
 fn numbers(figure: &Figure) -> Table {
     let (heads, rows) = match figure.kind {
         Kind::Lines | Kind::Bars => of_points(figure),
-        Kind::Course | Kind::Dots => of_course(figure),
+        Kind::Course | Kind::Dots | Kind::Heat => of_course(figure),
         Kind::Stacked => of_parts(figure),
         Kind::Ranked => of_ranked(figure),
     };

@@ -2,7 +2,7 @@
 
 use super::super::scale::{SMALL, Scale, cut, width};
 use super::super::scene::{Anchor, At, Ink, Scene};
-use super::{Group, NARROW, WIDE, valued};
+use super::{FULL, Group, NARROW, WIDE, valued};
 use crate::figures::{Figure, Kind, Point, Series, Trace};
 use crate::palette::{Marker, look};
 use throng_record::metrics::Better;
@@ -108,6 +108,30 @@ impl Axes {
         };
     }
 
+    /// Draws the cells of a series, the darker the larger their share of their column.
+    fn cells(&self, scene: &mut Scene, series: &Series) {
+        let mut shades = SHADES.map(|(_, opacity)| (opacity, Vec::new()));
+        for point in &series.points {
+            let (Some(low), Some(high), Some((until, part))) = (point.low, point.high, point.cell)
+            else {
+                continue;
+            };
+            let Some(shade) = SHADES.iter().position(|(least, _)| part >= *least) else {
+                continue;
+            };
+            let from = (self.x.place(point.x), self.y.place(high));
+            let to = (self.x.place(until), self.y.place(low));
+            shades[shade].1.push((from, to));
+        }
+        for (opacity, boxes) in shades {
+            if !boxes.is_empty() {
+                let item = scene.boxes(boxes, Ink::Server(series.place));
+                item.server = Some(series.place);
+                item.opacity = opacity;
+            }
+        }
+    }
+
     /// Draws a series, shifted by `aside` if it shares the picture with others.
     fn series(&self, scene: &mut Scene, figure: &Figure, series: &Series, aside: Option<f64>) {
         let ink = Ink::Server(series.place);
@@ -122,10 +146,14 @@ impl Axes {
             }
             return;
         }
-        if figure.kind == Kind::Dots {
-            let places = series.points.iter().map(|point| self.at(figure, point));
-            scene.dots(places, ink).server = Some(series.place);
-            return;
+        match figure.kind {
+            Kind::Dots => {
+                let places = series.points.iter().map(|point| self.at(figure, point));
+                scene.dots(places, ink).server = Some(series.place);
+                return;
+            }
+            Kind::Heat if series.trace == Trace::Joined => return self.cells(scene, series),
+            _ => {}
         }
         let thin = series.trace.is_drawn_in() || series.trace == Trace::Dotted;
         let shown = match figure.kind {
@@ -185,6 +213,15 @@ impl Axes {
     }
 }
 
+/// A cell with at least this share of its column has this opacity.
+const SHADES: [(f64, f64); 5] = [
+    (0.3, 0.95),
+    (0.1, 0.65),
+    (0.03, 0.4),
+    (0.01, 0.24),
+    (0.0, 0.12),
+];
+
 /// The stretches of points that have values: a failure ends a line.
 fn joined<'p>(figure: &Figure, points: &'p [Point]) -> impl Iterator<Item = &'p [Point]> {
     let parts = points.split(|point| !figure.has_value(point));
@@ -205,14 +242,19 @@ fn tip(figure: &Figure, name: &str, point: &Point) -> String {
 
 /// All servers in one picture.
 pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
-    let mut scene = Scene::new(WIDE, TALL);
+    let size = if figure.kind == Kind::Heat {
+        (FULL, TALL)
+    } else {
+        (WIDE, TALL)
+    };
+    let mut scene = Scene::new(size.0, size.1);
     let names = groups
         .iter()
         .map(|group| width(&group.title(figure), SMALL + 1.0));
     let name = names.fold(0.0, f64::max).min(NAME);
     // A single server needs no label: the figure is about it.
     let room = if groups.len() > 1 { name + 26.0 } else { 14.0 };
-    let axes = Axes::of(figure, (WIDE, TALL), 26.0, 40.0, room);
+    let axes = Axes::of(figure, size, 26.0, 40.0, room);
     let log = |log| if log { ", logarithmic" } else { "" };
     let title = format!("{}{}", figure.y.title(), log(figure.y.log));
     scene.text(title, (2.0, 13.0), SMALL + 1.0, Anchor::Start, Ink::Text);
@@ -280,9 +322,18 @@ fn labels(scene: &mut Scene, figure: &Figure, axes: &Axes, groups: &[Group<'_>],
     }
 }
 
-/// Both axes of one of many small pictures.
+/// The size of one of several pictures.
+fn size_of_one(figure: &Figure) -> (f64, f64) {
+    if figure.kind == Kind::Heat {
+        (FULL, LOW)
+    } else {
+        (NARROW, LOW)
+    }
+}
+
+/// Both axes of one of several pictures.
 fn small(figure: &Figure) -> Axes {
-    Axes::of(figure, (NARROW, LOW), 25.0, 21.0, 10.0)
+    Axes::of(figure, size_of_one(figure), 25.0, 21.0, 10.0)
 }
 
 /// The axes and the lines of all servers, drawn behind each picture.
@@ -313,14 +364,15 @@ pub(super) fn behind(figure: &Figure, groups: &[Group<'_>]) -> Scene {
 /// A picture for each server.
 pub(super) fn each(figure: &Figure, groups: &[Group<'_>]) -> Vec<Scene> {
     let picture = |group: &Group<'_>| {
-        let mut scene = Scene::new(NARROW, LOW);
+        let (wide, tall) = size_of_one(figure);
+        let mut scene = Scene::new(wide, tall);
         let axes = small(figure);
-        if figure.kind == Kind::Dots {
+        if figure.kind != Kind::Lines && figure.kind != Kind::Course {
             // There are no axes behind it.
             axes.draw(&mut scene, figure);
         }
         let size = SMALL + 2.0;
-        let name = cut(&group.title(figure), size, NARROW - 26.0);
+        let name = cut(&group.title(figure), size, wide - 26.0);
         heading(&mut scene, name, group.place, size);
         axes.set_words(&mut scene, figure);
         for series in &group.series {

@@ -20,6 +20,8 @@ const TOGETHER: usize = 5;
 pub(super) const WIDE: f64 = 480.0;
 /// Width of one of many small pictures.
 pub(super) const NARROW: f64 = 224.0;
+/// Width of a picture that takes the whole width of a page.
+pub(super) const FULL: f64 = 960.0;
 
 /// The pictures of a figure.
 #[derive(Debug)]
@@ -27,36 +29,48 @@ pub struct Panels {
     pub(super) scenes: Vec<Scene>,
     /// If there is one small picture per server rather than shared pictures: lines to draw behind each of them.
     pub(super) behind: Option<Scene>,
-    /// Titles of the axes, which small pictures do not have.
-    pub axes: String,
+    /// Titles of the axes, if the pictures have none.
+    pub axes: Option<String>,
 }
 
 impl Panels {
     /// Draws a figure.
     pub fn of(figure: &Figure) -> Self {
+        let groups = groups(figure);
         let (scenes, behind) = match figure.kind {
             Kind::Stacked => (vec![stacked::panel(figure)], None),
             Kind::Ranked => (figure.ranked.iter().map(rows::panel).collect(), None),
             Kind::Bars => (vec![rows::of_bars(figure)], None),
-            Kind::Dots => (lines::each(figure, &groups(figure)), None),
-            Kind::Lines | Kind::Course => match groups(figure) {
-                few if few.len() <= TOGETHER => (vec![lines::together(figure, &few)], None),
-                many => {
-                    let behind = lines::behind(figure, &many);
-                    (lines::each(figure, &many), Some(behind))
-                }
-            },
+            Kind::Dots | Kind::Heat if groups.len() > 1 => (lines::each(figure, &groups), None),
+            Kind::Lines | Kind::Course if groups.len() > TOGETHER => {
+                let behind = lines::behind(figure, &groups);
+                (lines::each(figure, &groups), Some(behind))
+            }
+            Kind::Lines | Kind::Course | Kind::Dots | Kind::Heat => {
+                (vec![lines::together(figure, &groups)], None)
+            }
         };
+        let is_apart = scenes.len() > 1 && figure.kind != Kind::Ranked;
         Self {
             scenes,
             behind,
-            axes: axes(figure),
+            axes: is_apart.then(|| axes(figure)),
         }
     }
 
-    /// Whether there is one small picture per server.
+    /// Whether there are small pictures, one per server.
     pub fn are_many(&self) -> bool {
-        self.behind.is_some()
+        self.widest() <= NARROW
+    }
+
+    /// Whether each picture takes the whole width of a page.
+    pub fn are_full(&self) -> bool {
+        self.widest() >= FULL
+    }
+
+    fn widest(&self) -> f64 {
+        let widths = self.scenes.iter().map(|scene| scene.width);
+        widths.fold(0.0, f64::max)
     }
 
     /// The height of all pictures stacked vertically, in SVG user units.

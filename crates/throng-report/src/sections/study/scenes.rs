@@ -145,7 +145,7 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
         ..Column::number(&shown.scene.title)
     }));
     let rows = rows.into_iter().map(|(.., row)| row).collect();
-    Table::of("Every model in every scene", columns, rows)
+    Table::of("Every model under every load", columns, rows)
 }
 
 fn scene(shown: &SceneResult<'_>, number: usize, servers: &[String]) -> Option<Section> {
@@ -231,7 +231,7 @@ mod tests {
         let page = html::page(&document);
         let (picture, table) = (
             page.find("<figure"),
-            page.find("Every model in every scene"),
+            page.find("Every model under every load"),
         );
         assert!(picture < table, "the picture comes first");
     }
