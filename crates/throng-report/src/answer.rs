@@ -256,8 +256,8 @@ fn brief(summary: &Summary, comparison: &Comparison, clients: u32) -> String {
         .rows_at(clients)
         .filter(|row| !row.is_ranked())
         .map(|row| {
-            let served = row.served_in_words();
-            format!("{} ({})", row.server, served.as_deref().unwrap_or("failed"))
+            let why = row.served_in_words().or_else(|| row.not_comparable());
+            format!("{} ({})", row.server, why.as_deref().unwrap_or("failed"))
         })
         .collect();
     if !left_out.is_empty() && !ranked.is_empty() {

@@ -125,7 +125,13 @@ fn nothing_measured(seen: &GradeInput<'_>) -> Option<Finding> {
     if !rows.is_empty() && rows.iter().all(|row| row.trials_ok == 0) {
         return Some(NOTHING_MEASURED.unusable("every trial failed".to_owned()));
     }
-    let faults: Option<Vec<String>> = rows.iter().map(Row::fault).collect();
+    // A study may be about how many clients get nothing.
+    let counts = seen.run.settings.unserved_counts;
+    let is_result = |row: &Row| counts && row.trials_ok > 0 && !row.served_all;
+    let faults: Option<Vec<String>> = rows
+        .iter()
+        .map(|row| row.fault().filter(|_| !is_result(row)))
+        .collect();
     let faults = faults.filter(|faults| !faults.is_empty())?;
     Some(NOTHING_MEASURED.unusable(match faults.as_slice() {
         [only] => only.clone(),
@@ -489,6 +495,20 @@ mod tests {
             wrong(true).cause(),
             Some("no server answered all its clients as expected")
         );
+    }
+
+    #[test]
+    fn clients_without_a_reply_are_a_result_where_a_study_says_so() {
+        let unserved = |counts: bool| {
+            grade(move |run, trials| {
+                run.settings.unserved_counts = counts;
+                for load in trials.iter_mut().filter_map(|trial| trial.load.as_mut()) {
+                    (load.served, load.never_served) = (load.clients - 1, 1);
+                }
+            })
+        };
+        assert_eq!(unserved(false).level, Level::Unusable);
+        assert_ne!(unserved(true).level, Level::Unusable);
     }
 
     #[test]

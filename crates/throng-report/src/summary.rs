@@ -159,10 +159,8 @@ pub struct Row {
     pub failures: Vec<String>,
     /// Whether every trial served every requested client.
     pub served_all: bool,
-    /// Trials in which some clients were not served.
-    pub trials_short: u32,
-    /// The fewest clients served in any trial.
-    pub fewest_served: Option<u32>,
+    /// The clients served in each trial that left some unserved, ascending.
+    pub served_short: Vec<u32>,
     /// Every metric that was measured, by its name in the catalogue.
     pub metrics: Values,
     /// Why metrics have no value, if known.
@@ -352,6 +350,9 @@ impl Row {
             sum
         };
         let all = || trials.iter().chain(untimed).copied();
+        let short = loads().filter(|load| served(load) < load.clients);
+        let mut served_short: Vec<u32> = short.map(served).collect();
+        served_short.sort_unstable();
         let metrics = Values::of(all())?;
         let absent = METRICS
             .iter()
@@ -365,8 +366,7 @@ impl Row {
             trials_failed: (trials.len() - good.len()) as u32,
             failures: failures(trials),
             served_all: !good.is_empty() && loads().all(|load| served(load) >= load.clients),
-            trials_short: loads().filter(|load| served(load) < load.clients).count() as u32,
-            fewest_served: loads().map(served).min(),
+            served_short,
             absent: absent.collect(),
             findings: FindingOfTrials::all(trials),
             metrics,
@@ -396,12 +396,18 @@ impl Row {
         self.metrics.value(metric)
     }
 
-    /// "1 of 1,000 clients": the result of the worst trial, with the number of trials that fell short, unless all did.
+    /// "1 of 1,000 clients", or "0 to 319 of 5,000 clients in 2 of 3 trials": the trials that left clients unserved, with
+    /// their number, unless all did.
     pub fn served_in_words(&self) -> Option<String> {
-        let served = whole(self.fewest_served?.into());
+        let (fewest, most) = (self.served_short.first()?, self.served_short.last()?);
+        let mut served = whole(f64::from(*fewest));
+        if most > fewest {
+            served = format!("{served} to {}", whole(f64::from(*most)));
+        }
         let clients = counted(self.clients, "client");
-        let of_trials = if (1..self.trials_ok).contains(&self.trials_short) {
-            format!(" in {} of {} trials", self.trials_short, self.trials_ok)
+        let short = self.served_short.len();
+        let of_trials = if short < self.trials_ok as usize {
+            format!(" in {short} of {} trials", self.trials_ok)
         } else {
             String::new()
         };

@@ -109,11 +109,11 @@ pub(crate) fn ranked_of(
             .filter(|_| row.served_all);
         Rank {
             point: quantity.map(|found| point(found.times(1.0 / factor))),
-            text: match (quantity, row.fewest_served) {
+            text: match (quantity, row.served_short.first()) {
                 (Some(found), _) => text(found.value),
-                (None, Some(few)) if decides && !row.served_all => format!(
+                (None, Some(few)) if decides => format!(
                     "{} of {} served",
-                    whole(f64::from(few)),
+                    whole(f64::from(*few)),
                     whole(f64::from(row.clients))
                 ),
                 (None, _) => ABSENT.to_owned(),
