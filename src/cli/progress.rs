@@ -146,14 +146,13 @@ fn so_far(seen: &RatiosSoFar) -> String {
 /// The shortest run whose duration is announced.
 const ANNOUNCED: Duration = Duration::from_secs(30);
 
-/// The announcement before the first trial: "33 trials, at least 5 minutes", since a server may need longer to warm up, and
-/// invalid trials are repeated. A live view shows the remaining time instead.
+/// The announcement before the first trial: "33 trials, about 5 minutes". A live view shows the remaining time instead.
 fn ahead(started: &TrialStart<'_>) -> Option<String> {
     let estimate = started.estimate.filter(|estimate| estimate.in_seconds)?;
     let time = Duration::try_from_secs_f64(estimate.this + estimate.after).ok()?;
     let is_first = started.index == 0 && !started.purpose.seeks_limit();
     let trials = format::counted(started.total as u32, "trial");
-    (is_first && time >= ANNOUNCED).then(|| format!("{trials}, at least {}", format::about(time)))
+    (is_first && time >= ANNOUNCED).then(|| format!("{trials}, about {}", format::about(time)))
 }
 
 /// The outcome of a trial, on one line.

@@ -55,9 +55,13 @@ pub struct Turn {
     /// Events that the kernel counts for each process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<Events>,
-    /// The mean number of threads that slept, by the system call in which they did.
+    /// The mean number of threads that slept, by the system call in which they did, without idle ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub asleep: BTreeMap<String, f64>,
+    /// The mean number of idle threads that slept: those with less than a tenth of the mean CPU time of a thread. Their waits
+    /// are not those of requests.
+    #[serde(default)]
+    pub idle: f64,
     /// Records that the kernel dropped because they were not read in time.
     #[serde(default)]
     pub lost: u64,

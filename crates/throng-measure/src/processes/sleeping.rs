@@ -30,6 +30,12 @@ pub(crate) fn look(pid: u32, thread: u32) -> Option<Doing> {
     parse(&text.ok()?)
 }
 
+/// The CPU time of a thread; `None` if it has ended, or the kernel does not count it.
+pub(crate) fn cpu_ns(pid: u32, thread: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat"));
+    text.ok()?.split_whitespace().next()?.parse().ok()
+}
+
 /// "running", or the number of a call, its arguments, the stack pointer and the program counter; without arguments if
 /// the number is -1.
 fn parse(text: &str) -> Option<Doing> {

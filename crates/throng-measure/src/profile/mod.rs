@@ -181,7 +181,7 @@ impl Profiling {
         turn.server_cpu_ns = took.server_cpu_ns;
         turn.lost = family.lost;
         match asleep.means() {
-            Some(means) => turn.asleep = means,
+            Some(means) => (turn.asleep, turn.idle) = (means.asleep, means.idle),
             None => {
                 self.profile
                     .unavailable

@@ -6,6 +6,7 @@ use super::{Axis, Figure, Kind, OfSection, Point, Source};
 use crate::columns::calls;
 use crate::palette::{Role, role};
 use crate::summary::Row;
+use crate::why::IDLE;
 use throng_record::format::counted;
 use throng_record::metrics::Better;
 use throng_spec::registry::Info;
@@ -70,8 +71,13 @@ pub(super) fn of_threads(info: Info, source: &Source<'_>) -> Option<Figure> {
     if bars.iter().any(|bar| bar.calls.is_empty()) {
         return None;
     }
+    let idle = if why.threads.iter().any(|threads| threads.contains_key(IDLE)) {
+        " An idle thread used less than a tenth of the mean CPU time."
+    } else {
+        ""
+    };
     let caption = format!(
-        "Shares of the time of all threads, {}, in turns that are not timed.",
+        "Shares of the time of all threads, {}, in turns that are not timed.{idle}",
         counted(why.clients, "client")
     );
     let axis = Axis::linear("time of all threads", Some("%"));

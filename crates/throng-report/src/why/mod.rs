@@ -257,11 +257,15 @@ fn time_of_request(both: &[&Profile; 2]) -> f64 {
     both.iter().map(mean).fold(f64::INFINITY, f64::min)
 }
 
+/// The state of threads that sleep and have no part in requests.
+pub(crate) const IDLE: &str = "idle";
+
 /// The mean number of threads of a server in its turns, by what they do.
 fn threads(profile: &Profile) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     let mut took_ns = 0.0;
-    for turn in profile.turns.iter().filter(|turn| !turn.asleep.is_empty()) {
+    let looked = |turn: &&Turn| !turn.asleep.is_empty() || turn.idle > 0.0;
+    for turn in profile.turns.iter().filter(looked) {
         took_ns += turn.took_ns as f64;
         let waited_ns = turn.events.and_then(|events| events.waited_for_cpu_ns);
         let times = [
@@ -272,7 +276,11 @@ fn threads(profile: &Profile) -> BTreeMap<String, f64> {
             .into_iter()
             .filter_map(|(state, time)| Some((state, time? as f64)));
         let asleep = turn.asleep.iter();
-        let slept = asleep.map(|(call, threads)| (call.as_str(), threads * turn.took_ns as f64));
+        let asleep = asleep.map(|(call, threads)| (call.as_str(), *threads));
+        let idle = (turn.idle > 0.0).then_some((IDLE, turn.idle));
+        let slept = asleep
+            .chain(idle)
+            .map(|(state, threads)| (state, threads * turn.took_ns as f64));
         for (state, time_ns) in known.chain(slept) {
             *sums.entry(state.to_owned()).or_default() += time_ns;
         }
@@ -561,6 +569,28 @@ mod tests {
         );
         assert!(text.contains("call getppid() 4.00 times more"), "{text}");
         assert!(!text.contains("futex"), "idle threads wait too: {text}");
+    }
+
+    #[test]
+    fn idle_threads_are_a_state_and_no_wait_of_a_request() {
+        let asleep = [("epoll_wait", 1.0)];
+        let same = || profile(10, &[(own("a"), 300)], &[("sendto", 1000)], &asleep);
+        let mut crowded = same();
+        for turn in &mut crowded.turns {
+            turn.idle = 4.0;
+        }
+        let found = why(same(), crowded);
+        assert_eq!(found.threads[0].get(IDLE), None);
+        assert!(
+            (found.threads[1][IDLE] - 4.0).abs() < 1e-9,
+            "{:?}",
+            found.threads
+        );
+        assert!(
+            found.waits.iter().all(|wait| !wait.is_shown),
+            "{:?}",
+            found.waits
+        );
     }
 
     #[test]
