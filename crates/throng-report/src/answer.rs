@@ -496,14 +496,14 @@ mod tests {
     }
 
     #[test]
-    fn few_rounds_rank_nothing() {
+    fn few_trials_rank_nothing() {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.round < 5);
         let report = Report::of(&run, &trials, &Logs::default()).unwrap();
         let text: String = report.answer.sentences().collect();
         assert!(
             text.contains("no significant difference in throughput")
-                && text.contains("Not ranked (fewer than 6 rounds): ")
+                && text.contains("Not ranked (fewer than 6 trials): ")
                 && !text.contains("is fastest"),
             "{text}"
         );

@@ -12,7 +12,7 @@ use throng_record::findings::cpu::{
 };
 use throng_record::findings::replies::{NOT_LEVEL, UNSTEADY};
 use throng_record::findings::run::{
-    CONTROL_DIFFERS, FAILED_TRIALS, FEW_ROUNDS, INVALID_TRIALS, NOISE, NOTHING_MEASURED, WARMING_UP,
+    CONTROL_DIFFERS, FAILED_TRIALS, FEW_TRIALS, INVALID_TRIALS, NOISE, NOTHING_MEASURED, WARMING_UP,
 };
 use throng_record::format::{counted, list};
 use throng_record::{Finding, Purpose, Run, Severity, Trial, counting, set_aside};
@@ -86,7 +86,7 @@ const CHECKS: &[Check] = &[
     unsteady,
     failed_trials,
     invalid_trials,
-    few_rounds,
+    few_trials,
     noisy,
 ];
 
@@ -314,7 +314,7 @@ fn invalid_trials(seen: &GradeInput<'_>) -> Option<Finding> {
     })
 }
 
-fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
+fn few_trials(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     let few = |row: &Row| row.trials_ok > 0 && rounds_of(row) < FEWEST_PAIRS;
     let fewest = summary
         .rows
@@ -328,9 +328,9 @@ fn few_rounds(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     } else {
         String::new()
     };
-    let rounds = counted(fewest as u32, "round");
-    Some(FEW_ROUNDS.found(format!(
-        "{rounds}{who}, fewer than the {FEWEST_PAIRS} that intervals need"
+    let trials = counted(fewest as u32, "trial");
+    Some(FEW_TRIALS.found(format!(
+        "{trials}{who}, fewer than the {FEWEST_PAIRS} that intervals need"
     )))
 }
 
@@ -419,7 +419,7 @@ mod tests {
         let few = grade(|_, trials| trials.retain(|trial| trial.round < 2));
         assert_eq!(
             texts(&few),
-            "2 rounds, fewer than the 6 that intervals need"
+            "2 trials, fewer than the 6 that intervals need"
         );
         let (run, trials) = fixture::record();
         let failed = graded(&run, &trials);

@@ -197,6 +197,11 @@ impl LogRatio {
         (self.quantiles_of_power() * self.error).exp_m1()
     }
 
+    /// Number of pairs.
+    pub fn pairs(&self) -> usize {
+        self.pairs
+    }
+
     /// Number of pairs needed to detect a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same
     /// spread; `None` if no number of pairs is enough.
     pub fn rounds_needed(&self, difference: f64) -> Option<usize> {

@@ -155,7 +155,7 @@ fn answer(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Mar
                         (changes(point)) "."
                     }
                     None if compared > 0 => { "No significant change in " (count(compared, "comparison")) "." }
-                    None => "Nothing to compare yet: this needs two runs of six rounds each with the same load and machine.",
+                    None => "Nothing to compare yet: this needs two runs of six trials each with the same load and machine.",
                 }
             }
             p.fine {
@@ -276,7 +276,7 @@ fn cell(metric: &Metric, point: &HistoryPoint<'_>) -> Markup {
                 small {
                     (in_words(*ratio, *verdict, metric))
                 }
-            } @else if point.before.is_some() { small { "too few rounds" } }
+            } @else if point.before.is_some() { small { "too few trials" } }
         }
     }
 }

@@ -245,7 +245,7 @@ pub static FINDINGS: &[&FindingKind] = &[
     &run::WARMING_UP,
     &run::FAILED_TRIALS,
     &run::INVALID_TRIALS,
-    &run::FEW_ROUNDS,
+    &run::FEW_TRIALS,
     &run::NOISE,
     &cause::direct::SERVER_MESSAGE,
     &cause::direct::MAX_CLIENTS,

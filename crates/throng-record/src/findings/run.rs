@@ -47,11 +47,11 @@ pub static INVALID_TRIALS: FindingKind = FindingKind::new(
     Rule::Met,
 );
 
-/// Too few rounds for intervals.
-pub static FEW_ROUNDS: FindingKind = FindingKind::new(
-    "few-rounds",
+/// Too few trials for intervals.
+pub static FEW_TRIALS: FindingKind = FindingKind::new(
+    "few-trials",
     Severity::Rough,
-    "Fewer rounds than intervals need.",
+    "Fewer trials than intervals need.",
     "use --runs 6 or more",
     Rule::Met,
 );

@@ -115,7 +115,7 @@ pub(crate) fn standings<'a>(
     } else {
         push(&title, tied, best);
         push("Significantly worse", false, with(Standing::Worse));
-        push("Too few rounds to rank", false, few_rows);
+        push("Too few trials to rank", false, few_rows);
         push("Not ranked", false, unknown);
     }
     let (odd, unserved) = others.into_iter().partition(|row| row.served_all);
@@ -181,7 +181,7 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
                 named_or_counted(&tied)
             )
         } else {
-            format!("{with}, too few rounds to rank; {best} has the best median {noun}.")
+            format!("{with}, too few trials to rank; {best} has the best median {noun}.")
         };
     };
     let worst = format!(
@@ -317,7 +317,7 @@ mod tests {
             .collect();
         let others = [
             "Significantly worse",
-            "Too few rounds to rank",
+            "Too few trials to rank",
             "Did not serve every client as expected",
         ];
         assert_eq!((titles[0], &titles[1..]), ("Best", &others[..]));

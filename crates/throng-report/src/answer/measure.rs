@@ -86,10 +86,10 @@ impl Measure {
     }
 }
 
-/// " Not ranked (fewer than 6 rounds): fork."
+/// " Not ranked (fewer than 6 trials): fork."
 pub(super) fn too_few(ranking: &Ranking) -> Option<String> {
     let names = list(&ranking.too_few());
-    (!names.is_empty()).then(|| format!(" Not ranked (fewer than {FEWEST_PAIRS} rounds): {names}."))
+    (!names.is_empty()).then(|| format!(" Not ranked (fewer than {FEWEST_PAIRS} trials): {names}."))
 }
 
 /// The row's value in a sentence.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::summary::Summary;
 pub use baseline::Baseline;
 pub(super) use baseline::apart;
-pub use pair::{Pair, PairMetric, RoundsNeeded};
+pub use pair::{LongerRun, Pair, PairMetric};
 pub(super) use pair::{Pairing, Source, compared_by, judge, others, pair};
 use ranking::Ranking;
 use throng_record::metrics::{Better, ConditionResult, Metric};
@@ -338,7 +338,7 @@ mod tests {
             one.contains("Throughput: no significant difference; "),
             "{one}"
         );
-        assert!(one.contains("or more would show; about"), "{one}");
+        assert!(one.contains("or more would show; a run "), "{one}");
         let several = sentences(&noisy(true));
         let list = "No significant difference in throughput (";
         assert!(several.contains(list), "{several}");

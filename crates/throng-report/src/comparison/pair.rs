@@ -57,9 +57,9 @@ pub struct PairMetric {
     /// The smallest difference, as a share, that this many rounds with this much noise would show in 80 of 100 runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
-    /// If the verdict is inconclusive: the rounds that would show a difference.
+    /// If the verdict is inconclusive: the run that would show a difference.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub needed: Option<RoundsNeeded>,
+    pub needed: Option<LongerRun>,
     /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -69,10 +69,11 @@ pub struct PairMetric {
     log: Option<LogRatio>,
 }
 
-/// Rounds that would show a difference.
+/// A run that would show a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct RoundsNeeded {
-    pub rounds: usize,
+pub struct LongerRun {
+    /// Its length relative to the one that was made.
+    pub times: f64,
     /// The difference, as a share.
     pub difference: f64,
 }
@@ -231,15 +232,15 @@ impl PairMetric {
 /// Why there is no verdict on a metric that slices do not have.
 pub(super) const ONCE: &str = "measured only once side by side";
 
-/// "only 3 rounds, at least 6 are needed".
-fn too_few(rounds: usize) -> String {
-    if rounds >= FEWEST_PAIRS {
-        return "too many rounds have the value 0".to_owned();
+/// "only 3 trials, at least 6 are needed".
+fn too_few(trials: usize) -> String {
+    if trials >= FEWEST_PAIRS {
+        return "too many trials have the value 0".to_owned();
     }
-    if rounds == 1 {
-        return format!("measured only once, at least {FEWEST_PAIRS} rounds are needed");
+    if trials == 1 {
+        return format!("measured only once, at least {FEWEST_PAIRS} trials are needed");
     }
-    format!("only {rounds} rounds, at least {FEWEST_PAIRS} are needed")
+    format!("only {trials} trials, at least {FEWEST_PAIRS} are needed")
 }
 
 /// Gives all comparisons of a page their verdicts, in one family of tests.
@@ -253,7 +254,7 @@ pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut PairMetric>) {
         one.needed = one
             .log
             .filter(|_| verdict == Verdict::Inconclusive)
-            .and_then(RoundsNeeded::of);
+            .and_then(LongerRun::of);
     }
 }
 
@@ -267,10 +268,10 @@ pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> RatioTest
 }
 
 /// The most rounds worth suggesting.
-const MOST_ROUNDS: usize = 1000;
+const MOST_ROUNDS: f64 = 1000.0;
 
-impl RoundsNeeded {
-    /// The rounds that would show the smallest of these differences that does not take too long, or else half of what
+impl LongerRun {
+    /// The run that would show the smallest of these differences that does not take too long, or else half of what
     /// shows now.
     fn of(log: LogRatio) -> Option<Self> {
         let seen = log.smallest_difference();
@@ -278,12 +279,12 @@ impl RoundsNeeded {
         let smaller = differences.into_iter().filter(|share| *share < seen);
         let to_see = |difference| {
             Some(Self {
-                rounds: log.rounds_needed(difference)?,
+                times: log.rounds_needed(difference)? as f64 / log.pairs() as f64,
                 difference,
             })
         };
         let mut all = smaller.filter_map(to_see);
-        let bearable = all.find(|needed| needed.rounds <= MOST_ROUNDS);
+        let bearable = all.find(|needed| needed.times * log.pairs() as f64 <= MOST_ROUNDS);
         bearable.or_else(|| to_see(seen / 2.0))
     }
 }

@@ -1,6 +1,6 @@
 //! The comparison of two servers in a few sentences.
 
-use super::pair::{ONCE, Pair, PairMetric, RoundsNeeded};
+use super::pair::{LongerRun, ONCE, Pair, PairMetric};
 use super::size::{Size, inverse, percent};
 use throng_record::format::{capitalized_unless, counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
@@ -189,7 +189,7 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
     } else {
         String::new()
     };
-    let noisy: Vec<(&PairMetric, f64, Option<RoundsNeeded>)> = all
+    let noisy: Vec<(&PairMetric, f64, Option<LongerRun>)> = all
         .into_iter()
         .filter_map(|one| Some((one, one.smallest_difference?, one.needed)))
         .collect();
@@ -212,11 +212,11 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
             String::new()
         };
         let more = needed.map_or_else(
-            || "more rounds would not show smaller ones".to_owned(),
+            || "a longer run would not show smaller ones".to_owned(),
             |needed| {
-                let rounds = whole(needed.rounds as f64);
                 format!(
-                    "about {rounds} rounds would show {}",
+                    "a run {} times as long would show {}",
+                    whole(needed.times.ceil()),
                     percent(needed.difference)
                 )
             },

@@ -7,7 +7,7 @@ use throng_record::format::counted;
 use throng_stats::Verdict;
 
 /// The basis of the table's ratios and verdicts.
-pub(super) const HINT: &str = "Medians over rounds. Ratios are trimmed means over rounds, with 95 % intervals from 6 rounds on. Verdicts are \
+pub(super) const HINT: &str = "Medians over trials or slices. Ratios are trimmed means over pairs of them, with 95 % intervals from 6 pairs on. Verdicts are \
     corrected for the number of comparisons (Holm).";
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {

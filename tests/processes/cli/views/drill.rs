@@ -135,7 +135,7 @@ fn a_list_matches_summaries_and_a_server_has_a_history() {
     history.assert_contains(200, &[server, "2 runs"]);
     // Too few rounds for an interval: no change is marked, whatever the values are.
     for assert_contains in [
-        "too few rounds",
+        "too few trials",
         "compared with run 1",
         "Nothing to compare yet",
     ] {

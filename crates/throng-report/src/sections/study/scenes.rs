@@ -52,9 +52,15 @@ fn answer(
     let mut legend =
         "Multiples of the best in each column. Tie: no significant difference from the best."
             .to_owned();
-    let mut places = scenes.iter().flat_map(|shown| shown.places);
-    if places.any(|place| place.standing == Standing::Unclear) {
+    let has = |standing: Standing| {
+        let mut places = scenes.iter().flat_map(|shown| shown.places);
+        places.any(|place| place.standing == standing)
+    };
+    if has(Standing::Unclear) {
         legend += " ?: a wide interval, so it could be either.";
+    }
+    if has(Standing::Unknown) {
+        legend += " A value: too few trials to rank it.";
     }
     blocks.push(Block::paragraph(Role::Fine, legend));
     let section = Section::of("answer", "Which model when", blocks)?;
@@ -116,7 +122,9 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
                     match place.standing {
                         Standing::Best if best > 1 => Cell::plain("tie").toned(Tone::Best),
                         Standing::Best => Cell::plain("best").toned(Tone::Best),
-                        Standing::Unknown => Cell::plain("?").toned(Tone::Quiet),
+                        Standing::Unknown => {
+                            Cell::plain(shown.metric().text(place.value)).toned(Tone::Quiet)
+                        }
                         Standing::Unclear => {
                             let times = times(place.times.value);
                             Cell::plain(format!("{times}?")).toned(Tone::Quiet)
