@@ -124,8 +124,8 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
     );
     Some(Figure {
         caption: format!(
-            "{}, the trial of median p99. Each column is 1/{PARTS} of it: the darker a cell, the more of its requests took \
-             that long. The line is its p99.",
+            "{}, the trial of median p99. Each column is 1/{PARTS} of it: the stronger a cell's colour, the more of its \
+             requests took that long. The line is its p99.",
             counted(clients, "client")
         ),
         better: Better::Lower,
