@@ -151,9 +151,8 @@ mod tests {
 
     #[test]
     fn a_cell_has_the_share_of_its_part_and_reaches_over_two_ranges() {
-        let cells = cells(&times(), 0.5);
-        let seen: Vec<_> = cells
-            .iter()
+        let seen: Vec<_> = cells(&times(), 0.5)
+            .into_iter()
             .map(|cell| {
                 (
                     cell.x,

@@ -109,13 +109,11 @@ pub(crate) fn ranked_of(
             .filter(|_| row.served_all);
         Rank {
             point: quantity.map(|found| point(found.times(1.0 / factor))),
-            text: match (quantity, row.served_short.first()) {
+            text: match (quantity, row.served_short_in_words()) {
                 (Some(found), _) => text(found.value),
-                (None, Some(few)) if decides => format!(
-                    "{} of {} served",
-                    whole(f64::from(*few)),
-                    whole(f64::from(row.clients))
-                ),
+                (None, Some(served)) if decides => {
+                    format!("{served} of {} served", whole(f64::from(row.clients)))
+                }
                 (None, _) => ABSENT.to_owned(),
             },
             failed: !row.served_all,

@@ -188,9 +188,9 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
                 let (wide, tall) = (short(right - left), short(bottom - top));
                 format!("M{x} {y}h{wide}v{tall}H{x}z")
             };
-            let look = look("f ", "fill");
+            let filled = look("f ", "fill");
             let d: String = all.iter().map(outline).collect();
-            write!(text, "<path{look} d=\"{d}\"{known}/>")
+            write!(text, "<path{filled} d=\"{d}\"{known}/>")
         }
         Shape::Text {
             at: (x, y),

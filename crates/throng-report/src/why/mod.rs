@@ -275,10 +275,10 @@ fn threads(profile: &Profile) -> BTreeMap<String, f64> {
         let known = times
             .into_iter()
             .filter_map(|(state, time)| Some((state, time? as f64)));
-        let asleep = turn.asleep.iter();
-        let asleep = asleep.map(|(call, threads)| (call.as_str(), *threads));
+        let by_call = turn.asleep.iter();
         let idle = (turn.idle > 0.0).then_some((IDLE, turn.idle));
-        let slept = asleep
+        let slept = by_call
+            .map(|(call, threads)| (call.as_str(), *threads))
             .chain(idle)
             .map(|(state, threads)| (state, threads * turn.took_ns as f64));
         for (state, time_ns) in known.chain(slept) {

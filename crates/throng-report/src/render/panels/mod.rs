@@ -36,18 +36,18 @@ pub struct Panels {
 impl Panels {
     /// Draws a figure.
     pub fn of(figure: &Figure) -> Self {
-        let groups = groups(figure);
+        let grouped = groups(figure);
         let (scenes, behind) = match figure.kind {
             Kind::Stacked => (vec![stacked::panel(figure)], None),
             Kind::Ranked => (figure.ranked.iter().map(rows::panel).collect(), None),
             Kind::Bars => (vec![rows::of_bars(figure)], None),
-            Kind::Dots | Kind::Heat if groups.len() > 1 => (lines::each(figure, &groups), None),
-            Kind::Lines | Kind::Course if groups.len() > TOGETHER => {
-                let behind = lines::behind(figure, &groups);
-                (lines::each(figure, &groups), Some(behind))
+            Kind::Dots | Kind::Heat if grouped.len() > 1 => (lines::each(figure, &grouped), None),
+            Kind::Lines | Kind::Course if grouped.len() > TOGETHER => {
+                let behind = lines::behind(figure, &grouped);
+                (lines::each(figure, &grouped), Some(behind))
             }
             Kind::Lines | Kind::Course | Kind::Dots | Kind::Heat => {
-                (vec![lines::together(figure, &groups)], None)
+                (vec![lines::together(figure, &grouped)], None)
             }
         };
         let is_apart = scenes.len() > 1 && figure.kind != Kind::Ranked;
