@@ -70,8 +70,8 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
 
 /// Whether this is a repository of its own: an archive may be unpacked within that of something else.
 fn is_repository(root: &Path) -> bool {
-    let top = git(root, &["rev-parse", "--show-toplevel"]);
-    let top = top.and_then(|top| Path::new(&top).canonicalize().ok());
+    let top = git(root, &["rev-parse", "--show-toplevel"])
+        .and_then(|top| Path::new(&top).canonicalize().ok());
     top.is_some() && top == root.canonicalize().ok()
 }
 

@@ -443,11 +443,13 @@ fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
 
 /// The servers, which all get the same requests.
 fn servers(arguments: &Arguments, load: &LoadSpec) -> Result<Vec<Target>, Usage> {
-    let given = arguments.addresses.iter();
-    let given = given.filter_map(|address| match address {
-        Address::Server(server) => Some(server.clone()),
-        Address::Steps(_) => None,
-    });
+    let given = arguments
+        .addresses
+        .iter()
+        .filter_map(|address| match address {
+            Address::Server(server) => Some(server.clone()),
+            Address::Steps(_) => None,
+        });
     let mut servers: Vec<Target> = given.collect();
     if servers.is_empty() && arguments.unix_socket.is_none() {
         let Some(origin) = load.flow_origin()? else {

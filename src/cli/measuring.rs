@@ -187,8 +187,10 @@ impl LivePage {
             output::note("no browser was found; open the live page with `throng view`");
         }
         let name = directory.file_name().unwrap_or_default();
-        let parent = directory.parent().filter(|parent| *parent != Path::new(""));
-        let parent = parent.unwrap_or(Path::new("."));
+        let parent = directory
+            .parent()
+            .filter(|parent| *parent != Path::new(""))
+            .unwrap_or(Path::new("."));
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         let mut command = Command::new(runner::program()?);
         command.arg("view").arg(parent).arg("--open-run").arg(name);

@@ -14,10 +14,11 @@ use crate::record::{Load, Purpose, Trial, format};
 /// The outcome of a trial with short-lived clients.
 fn jobs(load: &Load) -> String {
     let jobs = load.completion.as_deref();
-    let time = jobs.and_then(|jobs| jobs.last_done_s);
-    let time = time.map_or(String::new(), |time| {
-        format!(" in {}", format::time(time * 1e6))
-    });
+    let time = jobs
+        .and_then(|jobs| jobs.last_done_s)
+        .map_or(String::new(), |time| {
+            format!(" in {}", format::time(time * 1e6))
+        });
     let done = format::whole(jobs.map_or(0, |jobs| jobs.clients_done).into());
     let clients = format::whole(load.clients.into());
     format!("{done} of {clients} clients done{time}")

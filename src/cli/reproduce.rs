@@ -193,8 +193,11 @@ fn can_start(server: &ServerInfo) -> Result<(), String> {
     let cwd = server.cwd.as_deref().map(Path::new);
     let word = server.command.first().map_or("", String::as_str);
     if provenance::executable(word, path, cwd).is_none() {
-        let then = foreign.program.as_ref().map(|program| &program.file.path);
-        let then = then.map_or_else(String::new, |then| format!(" (it was {then})"));
+        let then = foreign
+            .program
+            .as_ref()
+            .map(|program| &program.file.path)
+            .map_or_else(String::new, |then| format!(" (it was {then})"));
         return Err(format!("program `{word}` no longer exists{then}"));
     }
     let gone = provenance::changed_files(server);

@@ -86,11 +86,13 @@ fn other_options(subcommand: &clap::Command, common: &[&str]) -> String {
             continue;
         }
         let heading = argument.get_help_heading().unwrap_or("General");
-        let place = by_heading.iter().position(|(other, _)| *other == heading);
-        let place = place.unwrap_or_else(|| {
-            by_heading.push((heading, Vec::new()));
-            by_heading.len() - 1
-        });
+        let place = by_heading
+            .iter()
+            .position(|(other, _)| *other == heading)
+            .unwrap_or_else(|| {
+                by_heading.push((heading, Vec::new()));
+                by_heading.len() - 1
+            });
         by_heading[place].1.push(format!("--{name}"));
     }
     let lines = by_heading

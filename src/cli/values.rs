@@ -21,8 +21,10 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
 #[cfg(target_os = "linux")]
 pub(super) fn price(text: &str) -> Result<f64, String> {
     let amount = text.strip_suffix("/vcpu-hour").unwrap_or(text);
-    let price = amount.parse().ok();
-    let price = price.filter(|price: &f64| price.is_finite() && *price > 0.0);
+    let price = amount
+        .parse()
+        .ok()
+        .filter(|price: &f64| price.is_finite() && *price > 0.0);
     price.ok_or_else(|| "expected a price above 0, like 0.04/vcpu-hour".to_owned())
 }
 
@@ -38,9 +40,10 @@ pub(super) fn number<T: TryFrom<u64>>(
     most: u64,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
-        let number = whole_number(text).ok();
-        let number = number.filter(|number| (least..=most).contains(number));
-        let number = number.and_then(|number| T::try_from(number).ok());
+        let number = whole_number(text)
+            .ok()
+            .filter(|number| (least..=most).contains(number))
+            .and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| match most {
             u64::MAX => format!("expected a number of at least {least}"),
             _ => format!("expected a number from {least} to {most}"),

@@ -39,8 +39,9 @@ fn next(page: &str) -> Option<(&str, Part<'_>)> {
     let mut begin = 0;
     for line in page.split_inclusive('\n') {
         begin += line.len();
-        let mark = line.strip_prefix("<!-- ");
-        let mark = mark.and_then(|mark| mark.trim_end().strip_suffix(" -->"));
+        let mark = line
+            .strip_prefix("<!-- ")
+            .and_then(|mark| mark.trim_end().strip_suffix(" -->"));
         let Some((name, about)) = mark.and_then(|mark| mark.split_once(": ")) else {
             continue;
         };

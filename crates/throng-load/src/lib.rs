@@ -336,8 +336,10 @@ pub fn now() -> u64 {
 pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult> {
     let threads = plan.threads.clamp(1, plan.most_at_once().max(1) as usize);
     let has_probes = |probes: &Probes| plan.share.of_clients(probes.clients) > 0;
-    let probes = plan.probes.filter(has_probes);
-    let probes = probes.map(|probes| Arc::new(plan.of_probes(probes)));
+    let probes = plan
+        .probes
+        .filter(has_probes)
+        .map(|probes| Arc::new(plan.of_probes(probes)));
     watcher.enter(Phase::Connect, &Progress::default())?;
     if plan.has_jobs() {
         // With short-lived clients, everything counts, so probes take their first samples before any client connects.

@@ -289,8 +289,8 @@ pub fn printable(text: &str) -> String {
 
 /// "0.5 CPUs": what a quota allows.
 pub fn cpus(quota: f64) -> String {
-    let number = format!("{quota:.2}");
-    let number = number.trim_end_matches('0').trim_end_matches('.');
+    let two_digits = format!("{quota:.2}");
+    let number = two_digits.trim_end_matches('0').trim_end_matches('.');
     format!("{number} {}", if number == "1" { "CPU" } else { "CPUs" })
 }
 

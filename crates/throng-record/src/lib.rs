@@ -187,8 +187,11 @@ impl Run {
 
     /// The limit of a server, if it was searched for.
     pub fn limit_of(&self, server: &str) -> Option<u64> {
-        let mut found = self.limit.iter().flat_map(|limit| &limit.found);
-        let found = found.find(|found| found.server == server)?;
+        let found = self
+            .limit
+            .iter()
+            .flat_map(|limit| &limit.found)
+            .find(|found| found.server == server)?;
         Some(found.passed?.value)
     }
 

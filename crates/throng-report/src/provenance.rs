@@ -124,8 +124,10 @@ pub(crate) fn others(host: &Host) -> String {
 pub fn throng(run: &Run) -> String {
     let program = &run.throng_program;
     let version = Some(run.throng_version.clone());
-    let sha256 = program.sha256.as_deref();
-    let sha256 = sha256.map(|sha256| format!("program {}", hash(sha256)));
+    let sha256 = program
+        .sha256
+        .as_deref()
+        .map(|sha256| format!("program {}", hash(sha256)));
     let all = [version, commit(program), sha256].into_iter().flatten();
     all.collect::<Vec<_>>().join(", ")
 }

@@ -307,8 +307,10 @@ impl StepRow {
         let sessions = good.iter().find_map(|(_, load)| load.sessions.as_ref());
         let steps = sessions.into_iter().flat_map(|sessions| &sessions.steps);
         let row = |name: &String| {
-            let trials = good.iter().filter_map(|(trial, _)| trial.of_step(name));
-            let trials: Vec<Trial> = trials.collect();
+            let trials: Vec<Trial> = good
+                .iter()
+                .filter_map(|(trial, _)| trial.of_step(name))
+                .collect();
             Ok(Self {
                 name: name.clone(),
                 metrics: Values::of(&trials)?,
@@ -441,8 +443,9 @@ impl Row {
             return Some(format!("{server} failed in every trial"));
         }
         if !self.served_all {
-            let why = self.why_not_all();
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            let why = self
+                .why_not_all()
+                .map_or_else(String::new, |why| format!(": {why}"));
             return Some(format!("{server} served {}{why}", self.served_in_words()?));
         }
         Some(format!("{server}: {}", self.not_as_expected()?))

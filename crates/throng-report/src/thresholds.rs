@@ -45,8 +45,11 @@ pub(super) fn judged(
             judged.push(if let Some(fault) = fault {
                 Condition::not_judged(text, &row.server, row.clients, &fault)
             } else if let Some(step_name) = named.step {
-                let values = row.steps.iter().find(|step| step.name == step_name);
-                let values = values.map_or_else(Values::default, |step| step.metrics.clone());
+                let values = row
+                    .steps
+                    .iter()
+                    .find(|step| step.name == step_name)
+                    .map_or_else(Values::default, |step| step.metrics.clone());
                 condition.judge(text, &row.server, row.clients, (&values, None))
             } else {
                 let why = row.absent.get(condition.metric.name);

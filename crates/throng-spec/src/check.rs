@@ -275,8 +275,8 @@ impl LoadSpec {
             (proto, ("variables", self.variables)),
         ];
         let of_http = self.of_http();
-        let of_http = of_http.iter().map(|of_http| (send, *of_http));
-        for ((key, is_there), (other, other_is)) in excluding.into_iter().chain(of_http) {
+        let with_send = of_http.iter().map(|option| (send, *option));
+        for ((key, is_there), (other, other_is)) in excluding.into_iter().chain(with_send) {
             if is_there && other_is {
                 let why = format!("`{key}` and `{other}` cannot be used together; leave one out");
                 return Err(SpecError::key(key, why));

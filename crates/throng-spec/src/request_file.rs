@@ -145,20 +145,20 @@ impl RequestFile {
         let mut parts = Vec::new();
         for (number, line_text, line) in self.lines(&text)? {
             let wrong = |key: &str, why: &str| self.wrong(number, column(line_text, key), why);
-            let body = line.body.as_ref();
-            let body = body
+            let body = line
+                .body
+                .as_ref()
                 .map(|body| self.body(body, known, &mut bodies))
                 .transpose()
                 .map_err(|error| wrong("body", &error.why))?;
-            let request = HttpRequest::new(
+            let mut request = HttpRequest::new(
                 line.method.as_deref(),
                 line.path.as_deref().unwrap_or("/"),
                 &line.headers.under(headers),
                 body,
-            );
-            let mut request = request
-                .and_then(|request| request.with_variables_if(variables, names))
-                .map_err(|(part, why)| wrong(key_of(part), &why))?;
+            )
+            .and_then(|request| request.with_variables_if(variables, names))
+            .map_err(|(part, why)| wrong(key_of(part), &why))?;
             if let Some(expected) = line.expect {
                 request = request.expecting(expected);
             }

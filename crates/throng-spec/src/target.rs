@@ -194,8 +194,11 @@ fn written_host(name: &str, port: Option<u16>) -> String {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.scheme.name();
-        let user = self.user.as_deref().map(parse::encoded_user);
-        let user = user.map_or(String::new(), |user| user + "@");
+        let user = self
+            .user
+            .as_deref()
+            .map(parse::encoded_user)
+            .map_or(String::new(), |user| user + "@");
         match (&self.place, self.is_url()) {
             (Place::Unix(path), false) => write!(f, "{path}"),
             (Place::Unix(path), true) => {

@@ -62,10 +62,9 @@ impl Client {
             // The system may trust certificates of an unsupported kind.
             roots.add_parsable_certificates(trusted.iter().cloned());
             let inner =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-            let inner = inner
-                .build()
-                .context("cannot read the trusted certificates")?;
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                    .build()
+                    .context("cannot read the trusted certificates")?;
             builder.with_custom_certificate_verifier(Arc::new(Verifier { inner, trusted }))
         };
         let mut config = match (&tls.cert, &tls.key) {

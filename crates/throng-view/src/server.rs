@@ -221,8 +221,11 @@ impl Viewer {
 
     fn has_token(&self, request: &Request<Incoming>) -> bool {
         let own = self.cookie();
-        let cookies = request.headers().get_all(header::COOKIE).iter();
-        let mut cookies = cookies.flat_map(|cookies| cookies.to_str().unwrap_or("").split(';'));
+        let mut cookies = request
+            .headers()
+            .get_all(header::COOKIE)
+            .iter()
+            .flat_map(|cookies| cookies.to_str().unwrap_or("").split(';'));
         let query = request.uri().query().unwrap_or_default();
         cookies.any(|cookie| cookie.trim() == own)
             || value(query, TOKEN).is_some_and(|token| token == self.token)

@@ -217,8 +217,7 @@ fn outcome(trial: &Trial, problems: &[String]) -> Markup {
         all.push(Block::paragraph(Role::Lead, lead));
         all.extend((!failure.output.is_empty()).then(|| Block::Code(failure.output.clone())));
     } else if let Some(load) = &trial.load {
-        let rate = load.window.replies_per_s;
-        let rate = rate.map_or_else(String::new, |rate| {
+        let rate = load.window.replies_per_s.map_or_else(String::new, |rate| {
             format!("{} requests/s; ", grouped(rate))
         });
         let (served, clients) = (grouped(load.served.into()), counted(load.clients, "client"));

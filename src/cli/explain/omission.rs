@@ -98,8 +98,9 @@ fn measured(load: LoadSpec, stop: Stop) -> anyhow::Result<Latency> {
         });
         let result = load::run(&plan, &mut watcher);
         drop(watcher);
-        let stopped = stopping.join();
-        let stopped = stopped.unwrap_or_else(|_| Err(anyhow::anyhow!("a thread panicked")));
+        let stopped = stopping
+            .join()
+            .unwrap_or_else(|_| Err(anyhow::anyhow!("a thread panicked")));
         stopped.context("cannot stop the server of the lesson")?;
         result
     })?;

@@ -57,8 +57,11 @@ pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     if load.sessions.is_some() && load.errors.is_empty() {
-        let failed = load.unexpected.keys().next();
-        let failed = failed.map_or_else(|| "a step".to_owned(), Clone::clone);
+        let failed = load
+            .unexpected
+            .keys()
+            .next()
+            .map_or_else(|| "a step".to_owned(), Clone::clone);
         anyhow::bail!("the session ended at a step that failed: {failed}");
     }
     let unexpected = load.unexpected.keys().next();

@@ -398,8 +398,10 @@ fn errors(load: &Load) -> String {
             .get(kind)
             .copied()
             .map_or(String::new(), |at| format!(" (since {at:.2} s)"));
-        let detail = load.error_details.get(kind);
-        let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+        let detail = load
+            .error_details
+            .get(kind)
+            .map_or(String::new(), |detail| format!(": {detail}"));
         format!("{count} {kind}{began}{detail}")
     });
     kinds.collect::<Vec<_>>().join(", ")

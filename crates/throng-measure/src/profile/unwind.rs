@@ -236,11 +236,13 @@ fn read(pid: u32, path: &str) -> Option<Tables> {
     let (eh_frame_hdr_svma, eh_frame_hdr) = part(index);
     let has_code =
         |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if (p_flags & PF_X).0 != 0);
-    let segments = elf.segments().filter(|segment| has_code(segment.flags()));
-    let segments = segments.map(|segment| {
-        let (offset, bytes) = segment.file_range();
-        (offset..offset + bytes, segment.address())
-    });
+    let segments = elf
+        .segments()
+        .filter(|segment| has_code(segment.flags()))
+        .map(|segment| {
+            let (offset, bytes) = segment.file_range();
+            (offset..offset + bytes, segment.address())
+        });
     Some(Tables {
         segments: segments.collect(),
         info: ExplicitModuleSectionInfo {

@@ -208,9 +208,8 @@ impl<'a> Live<'a> {
         server_side.attach(target());
         let mut network = prepare(Subject::Network)();
         network.attach(target());
-        let loss = Loss::wanted(setup.loss_percent, address.tcp());
-        let loss =
-            loss.or_else(|error| failed(FailedStage::Load, error.to_string(), String::new()))?;
+        let loss = Loss::wanted(setup.loss_percent, address.tcp())
+            .or_else(|error| failed(FailedStage::Load, error.to_string(), String::new()))?;
         let (load, client_side) = begin_load(setup, origin, address)?;
         Ok(Self {
             _priority: priority,

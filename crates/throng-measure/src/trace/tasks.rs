@@ -18,8 +18,7 @@ pub(super) fn call_of(thread: i32) -> Option<SyscallEntry> {
 
 /// Whether a process has a handler for a signal.
 pub(super) fn is_caught(thread: i32, signal: i32) -> bool {
-    let caught = status(thread, "SigCgt:");
-    let caught = caught.and_then(|caught| u64::from_str_radix(&caught, 16).ok());
+    let caught = status(thread, "SigCgt:").and_then(|caught| u64::from_str_radix(&caught, 16).ok());
     caught.is_none_or(|caught| caught >> (signal - 1) & 1 == 1)
 }
 

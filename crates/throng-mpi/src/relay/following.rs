@@ -113,8 +113,10 @@ impl Role for Following {
                 body: message.body,
             }),
             Kind::Ping => {
-                let round = message.body.first_chunk();
-                let round = round.map_or(0, |round| u32::from_le_bytes(*round));
+                let round = message
+                    .body
+                    .first_chunk()
+                    .map_or(0, |round| u32::from_le_bytes(*round));
                 let pong = Pong {
                     round,
                     came_ns,

@@ -37,8 +37,9 @@ impl Feed {
         } else {
             number
         };
-        let row = place.checked_rem(self.rows.len() as u64);
-        let row = row.map(|row| &self.rows[row as usize]);
+        let row = place
+            .checked_rem(self.rows.len() as u64)
+            .map(|row| &self.rows[row as usize]);
         for (variable, initial) in known.iter_mut().zip(&self.variables) {
             *variable = match (initial, row) {
                 (Initial::Given(value), _) => Known::Shared(value),

@@ -160,8 +160,9 @@ fn why_late(seen: &Observed<'_>, own_backlog: Option<u32>, is_late: bool) -> Opt
     let overflows = seen.count("listen_overflows");
     let syn_drops = seen.count("syn_queue_drops");
     if overflows > 0 {
-        let length = seen.network("accept_backlog");
-        let length = length.map_or_else(String::new, |length| format!(" of {length:.0}"));
+        let length = seen
+            .network("accept_backlog")
+            .map_or_else(String::new, |length| format!(" of {length:.0}"));
         let option = own_backlog.map_or_else(String::new, |own| format!(" (--backlog {own})"));
         let queue = format!("the accept queue{length}{option}");
         let dropped = if is_late {

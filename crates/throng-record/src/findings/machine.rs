@@ -211,8 +211,11 @@ fn short_queue(machine: &Machine<'_>) -> Option<Evidence> {
 }
 
 fn governor(machine: &Machine<'_>) -> Option<Evidence> {
-    let governor = machine.host.governor.as_deref();
-    let governor = governor.filter(|governor| *governor != "performance")?;
+    let governor = machine
+        .host
+        .governor
+        .as_deref()
+        .filter(|governor| *governor != "performance")?;
     Some(format!("the CPU frequency changes with the load (governor {governor})").into())
 }
 

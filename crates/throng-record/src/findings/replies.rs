@@ -140,8 +140,8 @@ fn unserved(seen: &Observed<'_>) -> Option<Evidence> {
         .as_ref()
         .map_or(load.served, |jobs| jobs.clients_done);
     (served < load.clients).then(|| {
-        let cause = cause::of_unserved(&[seen.trial], &seen.circumstances);
-        let cause = cause.map_or_else(String::new, |cause| format!(": {}", cause.sentence));
+        let cause = cause::of_unserved(&[seen.trial], &seen.circumstances)
+            .map_or_else(String::new, |cause| format!(": {}", cause.sentence));
         let text = format!(
             "{} of {} were served{cause}",
             whole(f64::from(served)),

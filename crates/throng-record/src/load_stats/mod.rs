@@ -296,8 +296,11 @@ impl LoadStats {
         merge_counts(&mut self.rejected, &rejected);
         merge_counts(&mut self.statuses, &by_status(counts.statuses));
         merge_counts(&mut self.unexpected, &by_status(counts.unexpected));
-        let failed = counts.failed.into_iter();
-        let failed = failed.map(|(why, n)| (why.to_owned(), n)).collect();
+        let failed = counts
+            .failed
+            .into_iter()
+            .map(|(why, n)| (why.to_owned(), n))
+            .collect();
         merge_counts(&mut self.unexpected, &failed);
         self.redirect = least(self.redirect.take(), counts.redirect);
         let limits = counts

@@ -198,8 +198,9 @@ fn limit(found: &LimitResult, _: &[&Trial]) -> Result<BoundedValue, String> {
     reach.evidence = format!("{} ({})", reach.text, ends(found, &reach.text));
     if let Some(cause) = found.cause.as_ref().filter(|cause| cause.is_in_common()) {
         reach.high = f64::INFINITY;
-        let remedy = cause.remedy();
-        let remedy = remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
+        let remedy = cause
+            .remedy()
+            .map_or_else(String::new, |remedy| format!("; {remedy}"));
         reach.censored = Some(format!("{}{remedy}", cause.sentence));
     }
     Ok(reach)

@@ -49,10 +49,11 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
             let rate = share
                 .rate_reached_per_s()
                 .map_or_else(String::new, |rate| format!(" at {}/s", number(rate)));
-            let full = row.value("latency_p99_us");
-            let full = full.map_or_else(String::new, |full| {
-                format!(" (p99 latency at full speed: {})", time(full))
-            });
+            let full = row
+                .value("latency_p99_us")
+                .map_or_else(String::new, |full| {
+                    format!(" (p99 latency at full speed: {})", time(full))
+                });
             format!("{}{rate}{full}", time(*p99_us))
         },
     );

@@ -91,8 +91,9 @@ pub(super) fn nobody(with: &str, summary: &Summary, clients: u32) -> String {
             format!("{with}, {} has no result: {why}.", only.server)
         }
         (Some(only), None) => {
-            let why = only.why_not_all();
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            let why = only
+                .why_not_all()
+                .map_or_else(String::new, |why| format!(": {why}"));
             format!("{with}, {} did not serve all of them{why}.", only.server)
         }
         _ => format!("{with}, no server served all of them."),

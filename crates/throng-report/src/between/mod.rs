@@ -302,8 +302,11 @@ fn about(run: &RunInfo, report: &StudyReport<'_>) -> Vec<Condition> {
     let version = reports(report)
         .next()
         .map(|first| provenance::version(first.run));
-    let scale = report.study.scale.as_ref();
-    let scale = scale.map_or_else(|| "full".to_owned(), |scale| scale.by.clone());
+    let scale = report
+        .study
+        .scale
+        .as_ref()
+        .map_or_else(|| "full".to_owned(), |scale| scale.by.clone());
     let facts = [
         (Moment, "Record", run.directory.clone()),
         (Moment, "Study", run.study.clone()),

@@ -436,8 +436,10 @@ impl Pair {
             "clients_per_s",
             "server_cpu_us_per_request",
         ];
-        let judged = by.iter().find_map(|name| self.by(name).filter(known));
-        let judged = judged.and_then(|judged| Some((judged, judged.ratio_of_rates()?)));
+        let judged = by
+            .iter()
+            .find_map(|name| self.by(name).filter(known))
+            .and_then(|judged| Some((judged, judged.ratio_of_rates()?)));
         let (missed, seen) = if let Some((judged, ratio)) = judged {
             let times = ratio.as_ratio();
             let seen = format!(

@@ -277,9 +277,9 @@ fn words(block: &Block, marks: &str) -> Option<String> {
         }
         Block::Code(lines) => fenced(lines.trim_end()),
         Block::Facts(facts) => {
-            let rows = facts.iter();
-            let rows =
-                rows.map(|(name, value)| format!("\n| {} | {} |", inline(name), inline(value)));
+            let rows = facts
+                .iter()
+                .map(|(name, value)| format!("\n| {} | {} |", inline(name), inline(value)));
             format!("| | |\n|---|---|{}", rows.collect::<String>())
         }
         _ => return None,

@@ -88,7 +88,7 @@ pub(super) fn figure(info: Info, source: &Source<'_>) -> Option<Figure> {
 
 /// The same for distributions that are no trials of a run.
 pub fn of_latencies(id: &'static str, title: &str, named: &[(&str, &Latency)]) -> Option<Figure> {
-    let series = named
+    let series: Vec<Series> = named
         .iter()
         .enumerate()
         .filter_map(|(place, (name, latency))| {
@@ -98,8 +98,8 @@ pub fn of_latencies(id: &'static str, title: &str, named: &[(&str, &Latency)]) -
                 points: curve(std::iter::once(*latency))?,
                 trace: Trace::Joined,
             })
-        });
-    let series: Vec<Series> = series.collect();
+        })
+        .collect();
     let words: Vec<String> = series.iter().filter_map(rarest).collect();
     Some(Figure {
         caption: "N = 100 is the 99th percentile, N = 1,000 the 99.9th.".to_owned(),

@@ -31,8 +31,9 @@ fn of_pairs(
     caption: &str,
     of: fn(&Why) -> Option<Ranked>,
 ) -> Option<Figure> {
-    let pictures = source.why.iter();
-    let pictures: Vec<(u32, Ranked)> = pictures
+    let pictures: Vec<(u32, Ranked)> = source
+        .why
+        .iter()
         .filter_map(|why| Some((why.clients, of(why)?)))
         .collect();
     let clients = pictures.first()?.0;
@@ -64,8 +65,10 @@ fn of_cpu(why: &Why) -> Option<Ranked> {
     if let Some(unexplained) = why.unexplained_us {
         parts.push(without_interval("unexplained", unexplained, factor));
     }
-    let functions = why.functions.iter().filter(|one| one.is_shown);
-    let functions: Vec<Rank> = functions
+    let functions: Vec<Rank> = why
+        .functions
+        .iter()
+        .filter(|one| one.is_shown)
         .take(MOST_FUNCTIONS)
         .map(|one| rank(&one.name, one, factor))
         .collect();
@@ -106,8 +109,11 @@ fn of_clients(why: &Why) -> Option<Ranked> {
 
 /// The whole difference, the largest parts, and all others together.
 fn bars(whole: f64, parts: &[Difference], others: f64, factor: f64) -> Vec<Rank> {
-    let beyond = parts.iter().skip(MOST_PARTS);
-    let beyond: f64 = beyond.map(|part| part.difference.value).sum();
+    let beyond: f64 = parts
+        .iter()
+        .skip(MOST_PARTS)
+        .map(|part| part.difference.value)
+        .sum();
     let mut bars = vec![without_interval("all", whole, factor)];
     let named = parts.iter().take(MOST_PARTS);
     bars.extend(named.map(|one| rank(&one.name, one, factor)));

@@ -244,8 +244,8 @@ fn at_values(values: &[f64], axis: &Axis, letter: f64) -> Vec<Tick> {
 fn short(value: f64) -> String {
     for (factor, letter) in [(1e9_f64, "G"), (1e6, "M"), (1e3, "k")] {
         if value.abs() >= factor.max(1e4) {
-            let text = format!("{:.2}", value / factor);
-            let text = text.trim_end_matches('0').trim_end_matches('.');
+            let two_digits = format!("{:.2}", value / factor);
+            let text = two_digits.trim_end_matches('0').trim_end_matches('.');
             return format!("{text}{letter}");
         }
     }

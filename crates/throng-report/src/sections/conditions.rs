@@ -42,8 +42,7 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
         ("Limits", &host.limits),
         ("Mitigations", &host.mitigations),
     ];
-    let line = host.kernel_command_line.iter();
-    let line = line.flat_map(|line| {
+    let line = host.kernel_command_line.iter().flat_map(|line| {
         let title = Block::Heading("Kernel command line".into());
         [title, Block::Code(line.clone())]
     });
@@ -59,8 +58,10 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
 
 fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
     let servers = report.run.servers.iter().map(|info| {
-        let limit = info.structural_limit.as_ref();
-        let limit = limit.map_or_else(String::new, |limit| format!("; limited to {limit}"));
+        let limit = info
+            .structural_limit
+            .as_ref()
+            .map_or_else(String::new, |limit| format!("; limited to {limit}"));
         let what = Text::from(&info.summary).plain(limit);
         let started = if let Some(running) = info.running() {
             what.plain(format!(" at {}", provenance::running(running)))

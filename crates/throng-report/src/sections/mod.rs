@@ -145,8 +145,10 @@ fn sections(report: &Report<'_>) -> Vec<Section> {
 /// All figures that the record has data for, except those of the answer.
 fn figures(report: &Report<'_>) -> Vec<Block> {
     let servers = report.run.servers.iter();
-    let figures = report.figures.iter();
-    let figures = figures.filter(|figure| figure.section == OfSection::Figures);
+    let figures = report
+        .figures
+        .iter()
+        .filter(|figure| figure.section == OfSection::Figures);
     vec![Block::Figures(Figures {
         key: servers
             .map(|server| (vec![report.place(&server.name)], server.name.clone()))

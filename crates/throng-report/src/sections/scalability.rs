@@ -60,9 +60,9 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     }));
     let caption = "Throughput and CPU per request against the number of clients";
     let hint = "Against the number of clients n. Small print: 95 % interval over trials.";
-    let missing = missing(&report.summary).into_iter();
-    let missing =
-        missing.map(|(server, why)| Text::default().strong(server).plain(format!(": {why}")));
+    let missing = missing(&report.summary)
+        .into_iter()
+        .map(|(server, why)| Text::default().strong(server).plain(format!(": {why}")));
     vec![
         Block::paragraph(Role::Hint, hint),
         Block::Table(Table::of(caption, columns, rows.collect())),
@@ -112,8 +112,12 @@ fn left_out(one: &Scaling) -> Option<Cell> {
     let parts: Vec<String> = kinds
         .iter()
         .filter_map(|(why, words)| {
-            let clients = one.left_out.get(why)?.iter();
-            let clients: Vec<String> = clients.map(|clients| whole((*clients).into())).collect();
+            let clients: Vec<String> = one
+                .left_out
+                .get(why)?
+                .iter()
+                .map(|clients| whole((*clients).into()))
+                .collect();
             Some(format!("{} ({words})", clients.join(", ")))
         })
         .collect();

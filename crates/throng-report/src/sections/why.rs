@@ -62,8 +62,8 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         }
         blocks.push(Block::Fold(title.into(), parts));
     }
-    let missing = report.why.iter().flat_map(|why| &why.missing);
-    let missing: BTreeMap<&Watched, &Unsupported> = missing.collect();
+    let missing: BTreeMap<&Watched, &Unsupported> =
+        report.why.iter().flat_map(|why| &why.missing).collect();
     for (what, unsupported) in missing {
         let text = format!("{}: {}", unseen(*what), unsupported.reason);
         blocks.push(Block::Warning(text, unsupported.remedy.clone()));

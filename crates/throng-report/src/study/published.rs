@@ -197,8 +197,9 @@ impl Group<'_> {
         let Some(first) = self.rows.first() else {
             return String::new();
         };
-        let unit = Some(&first.unit).filter(|unit| !unit.is_empty());
-        let unit = unit.map_or_else(String::new, |unit| format!(", {unit}"));
+        let unit = Some(&first.unit)
+            .filter(|unit| !unit.is_empty())
+            .map_or_else(String::new, |unit| format!(", {unit}"));
         let system = first
             .system
             .as_ref()

@@ -174,8 +174,9 @@ fn of_rows(id: &'static str, parts: &[PartReport<'_>], ranked: Vec<Ranked>) -> F
     let groups = ranked.iter().flat_map(|ranked| &ranked.groups);
     let words: Vec<String> = groups
         .map(|group| {
-            let rows = group.rows.iter();
-            let rows: Vec<String> = rows
+            let rows: Vec<String> = group
+                .rows
+                .iter()
                 .map(|row| format!("{} {}", row.name, row.text))
                 .collect();
             match group.title.as_str() {

@@ -90,8 +90,9 @@ impl PartReport<'_> {
                 Ok(value(&by_clients))
             }
             (_, Some(value), Some(limit)) => {
-                let mut found = limit.found.iter();
-                let found = found
+                let found = limit
+                    .found
+                    .iter()
                     .find(|found| found.server == server)
                     .ok_or("not measured: the run ended early")?;
                 let trials = report.trials.iter().filter(|trial| trial.server == server);
@@ -175,7 +176,8 @@ fn served(row: &Row, counts: bool) -> Result<(), String> {
     let served = row
         .served_in_words()
         .unwrap_or_else(|| format!("not all {}", counted(row.clients, "client")));
-    let why = row.why_not_all();
-    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+    let why = row
+        .why_not_all()
+        .map_or_else(String::new, |why| format!(" ({why})"));
     Err(format!("it served {served}{why}"))
 }

@@ -162,8 +162,9 @@ impl Why {
         let trials_of_both = [of_server(&pair.reference), of_server(&pair.server)];
         let both = [watched(&trials_of_both[0])?, watched(&trials_of_both[1])?];
         // Servers that are not comparable have only the cost of the turns that were watched.
-        let by = pair.by("server_cpu_us_per_request");
-        let by = by.filter(|by| by.ratio.is_some());
+        let by = pair
+            .by("server_cpu_us_per_request")
+            .filter(|by| by.ratio.is_some());
         let watched_us = both.map(median_cpu);
         let timed = by.and_then(|by| Some([by.reference?, by.value?]));
         // Only a difference that is shown is divided: otherwise both have the same cost, and noise is no cause.

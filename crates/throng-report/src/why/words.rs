@@ -230,8 +230,7 @@ fn waits(why: &Why) -> Option<String> {
         Of::Asleep(call) => wait.is_shown && why.call(call).is_some_and(|call| call.is_shown),
         _ => false,
     };
-    let waited = why.waits.iter().filter(is_cause).take(MOST_NAMED);
-    let waited: Vec<&Difference> = waited.collect();
+    let waited: Vec<&Difference> = why.waits.iter().filter(is_cause).take(MOST_NAMED).collect();
     let mut clauses: Vec<String> = waited
         .iter()
         .map(|wait| {
@@ -247,11 +246,14 @@ fn waits(why: &Why) -> Option<String> {
         })
         .collect();
     // Calls that no clause has named yet.
-    let in_kernel = why.parts.iter().filter(|part| part.is_shown);
-    let in_kernel = in_kernel.filter_map(|part| match &part.of {
-        Of::Kernel(Part::Call(name)) => Some(name.as_str()),
-        _ => None,
-    });
+    let in_kernel = why
+        .parts
+        .iter()
+        .filter(|part| part.is_shown)
+        .filter_map(|part| match &part.of {
+            Of::Kernel(Part::Call(name)) => Some(name.as_str()),
+            _ => None,
+        });
     let named: Vec<&str> = in_kernel
         .chain(waited.iter().map(|wait| wait.name.as_str()))
         .collect();

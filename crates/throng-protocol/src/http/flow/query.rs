@@ -137,8 +137,10 @@ impl Query {
         match self {
             Self::Status => Some(Value::Json(seen.status.into())),
             Self::Header(name) => {
-                let values = lines(seen.head).filter_map(|line| field(line, name));
-                let mut values: Vec<Value> = values.map(text).collect();
+                let mut values: Vec<Value> = lines(seen.head)
+                    .filter_map(|line| field(line, name))
+                    .map(text)
+                    .collect();
                 match values.len() {
                     0 | 1 => values.pop(),
                     _ => {

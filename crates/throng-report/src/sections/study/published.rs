@@ -9,8 +9,11 @@ use throng_record::format::counted;
 const IN_TERMINAL: usize = 4;
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
-    let source = report.study.source.iter();
-    let source = source.map(|source| format!("Published: {source}. "));
+    let source = report
+        .study
+        .source
+        .iter()
+        .map(|source| format!("Published: {source}. "));
     let hint = "Each cell: published / measured here, with the 95 % interval (the range of fewer than 6 trials).";
     let mut blocks = vec![Block::paragraph(
         Role::Hint,

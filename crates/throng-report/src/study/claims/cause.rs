@@ -45,8 +45,9 @@ impl JudgedCause {
 
     /// All of it as one line.
     pub fn line(&self) -> String {
-        let stated = self.stated();
-        let stated = stated.map(|stated| format!("{stated} {}", self.sentence));
+        let stated = self
+            .stated()
+            .map(|stated| format!("{stated} {}", self.sentence));
         let seen = self.seen.iter().map(|line| format::sentence(line));
         stated.into_iter().chain(seen).collect::<Vec<_>>().join(" ")
     }

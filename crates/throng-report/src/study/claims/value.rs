@@ -133,8 +133,9 @@ impl Place<'_> {
         let row = part.row(self.server, clients);
         let quantity = row.and_then(|row| row.quantity(metric.name));
         let is_limited = row.is_some_and(Row::client_limited) && rests_on_clients(metric);
-        let never = row.and_then(|row| row.value("clients_never_served"));
-        let never = never.filter(|never| *never > 0.0 && metric.is_of_fairness());
+        let never = row
+            .and_then(|row| row.value("clients_never_served"))
+            .filter(|never| *never > 0.0 && metric.is_of_fairness());
         let got_nothing = never.map(|never| Bound {
             may_be_higher: metric.better != Better::Higher,
             why: format!("{} got nothing", counted(never as u32, "client")),

@@ -249,8 +249,10 @@ pub(super) fn compared(cell: &ClaimCell, weighed: &Weighed) -> String {
     let (server, metric) = (&cell.server, noun(cell));
     let values = match (&second.place, weighed.ratio) {
         (None, _) => {
-            let ends = first.ends.as_ref();
-            let ends = ends.map_or_else(String::new, |ends| format!(" ({ends})"));
+            let ends = first
+                .ends
+                .as_ref()
+                .map_or_else(String::new, |ends| format!(" ({ends})"));
             format!("{metric} of {server}: {}{ends}", first.text)
         }
         (Some(_), None) => {
