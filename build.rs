@@ -18,8 +18,8 @@ const SOURCES: [&str; 7] = [
 ];
 
 fn main() {
-    let root = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let root = Path::new(&root);
+    let manifest_directory = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let root = Path::new(&manifest_directory);
     for source in SOURCES {
         again_if_changed(&root.join(source));
     }

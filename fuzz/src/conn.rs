@@ -32,14 +32,14 @@ const SIZES: [usize; 4] = [20, 1, 1000, OUTPUT_LIMIT + 1];
 fn server(protocol: usize, size: usize) -> &'static Server {
     static SERVERS: OnceLock<Vec<Server>> = OnceLock::new();
     let servers = SERVERS.get_or_init(|| {
-        let listener = Listener::bind(&Options {
+        let bound = Listener::bind(&Options {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),
             backlog: 1,
             reuse_port: false,
             batch: 1024,
             nodelay: false,
         });
-        let listener: &Listener = Box::leak(Box::new(listener.expect("loopback is there")));
+        let listener: &Listener = Box::leak(Box::new(bound.expect("loopback is there")));
         let stats: &ServerStats = Box::leak(Box::new(
             ServerStats::open(None, 1, Retention::Totals).expect("there is memory"),
         ));

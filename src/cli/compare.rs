@@ -139,7 +139,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let mut clients = arguments.clients.clone();
     clients.sort_unstable();
     clients.dedup();
-    let mut settings = Settings {
+    let mut draft = Settings {
         clients,
         runs: arguments.runs.unwrap_or(TRIALS),
         profiled_runs: arguments.profiled_runs,
@@ -159,24 +159,24 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
             &probes,
         )?
     };
-    settings.load.check_arrival().map_err(Usage::from)?;
-    runner::check_times(&settings.load, measuring.says_times())?;
-    settings.dialogue = runner::dialogue(&settings)?;
-    settings.method = method(arguments, &settings, origin)?;
-    settings.why = why(arguments, &settings, running::some(&kinds), origin)?;
-    if settings.method.is_trials() && settings.load.longest_warm_up() > settings.load.warm_up {
-        settings.load.warm_up_limit = Some(arguments.warm_up_limit);
+    draft.load.check_arrival().map_err(Usage::from)?;
+    runner::check_times(&draft.load, measuring.says_times())?;
+    draft.dialogue = runner::dialogue(&draft)?;
+    draft.method = method(arguments, &draft, origin)?;
+    draft.why = why(arguments, &draft, running::some(&kinds), origin)?;
+    if draft.method.is_trials() && draft.load.longest_warm_up() > draft.load.warm_up {
+        draft.load.warm_up_limit = Some(arguments.warm_up_limit);
     }
-    runner::fit(&mut settings)?;
+    runner::fit(&mut draft)?;
     let program = runner::program()?;
     let servers = servers_under_test::take_part(
         &arguments.servers,
         &kinds,
         &arguments.care,
-        &settings,
+        &draft,
         (&program, measuring.lab.allow_remote),
     )?;
-    let steps = settings.load.step_names().map_err(Usage::from)?;
+    let steps = draft.load.step_names().map_err(Usage::from)?;
     let comparison = comparison(arguments, &servers, &steps)?;
     let compared = servers.len() > 1 || comparison.baseline.is_some();
     let of_reference = |server: &ServerInfo| compared && server.name == comparison.reference;
@@ -184,7 +184,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
     let settings = Settings {
         control: control.map(|place| servers[place].name.clone()),
-        ..settings
+        ..draft
     };
     let null_server = null_server(arguments, &settings, &program)?;
     let seed = arguments.load.traffic.seed();
@@ -219,7 +219,7 @@ const TRIALS: u32 = 10;
 
 /// How the servers are timed.
 fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result<Method, Usage> {
-    let why_not = if arguments.servers.servers.len() < 2 {
+    let own_reason = if arguments.servers.servers.len() < 2 {
         Some("a single server")
     } else if origin.hosts().is_empty() {
         settings.load.why_not_in_slices()
@@ -227,7 +227,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
         Some("clients on several hosts")
     };
     let hooks = !arguments.care.prepare.is_empty() || !arguments.care.conclude.is_empty();
-    let why_not = why_not.or(hooks.then_some("commands before and after each trial"));
+    let why_not = own_reason.or(hooks.then_some("commands before and after each trial"));
     let asked = match arguments.method {
         None if arguments.measuring.duration.is_some() => Some(false),
         // If the load sets the rate, servers differ in response times, whose tails need whole trials.

@@ -120,8 +120,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else if arguments.csv {
         output::written(|out| write_csv(rows, out))?;
     } else {
-        let rows: Vec<Row> = rows.collect();
-        let blocks = table::blocks(&name, &report, &rows);
+        let listed: Vec<Row> = rows.collect();
+        let blocks = table::blocks(&name, &report, &listed);
         output::text(&terminal::blocks(&blocks, output::width()))?;
     }
     match report.contents.damage {

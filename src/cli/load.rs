@@ -362,10 +362,10 @@ fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
 
 /// The load that the flags describe, and its servers.
 fn load_and_servers(arguments: &Arguments) -> Result<(LoadSpec, Vec<Target>), Usage> {
-    let mut load = spec(arguments)?;
-    let servers = servers(arguments, &load)?;
-    load.ask_for(&servers[0])?;
-    let load = load.checked()?;
+    let mut draft = spec(arguments)?;
+    let servers = servers(arguments, &draft)?;
+    draft.ask_for(&servers[0])?;
+    let load = draft.checked()?;
     load.check_arrival()?;
     Ok((load, servers))
 }
@@ -510,8 +510,8 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let part = assignment.share.unwrap_or(Share::WHOLE);
     let threads = assignment.threads as usize;
     let clients = part.of_clients(load.clients);
-    let connections = load.connections_each(closes).min(CONNECTIONS_PER_PORT);
-    let connections = clients.saturating_mul(connections);
+    let each = load.connections_each(closes).min(CONNECTIONS_PER_PORT);
+    let connections = clients.saturating_mul(each);
     let routes = Routes::new(&targets, &load.source, connections, resources.ports)
         .map_err(|error| Usage(error.to_string()))?;
     let fits = |at_once: u32| {

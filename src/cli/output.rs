@@ -94,19 +94,19 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Prints an error and its causes on one line.
 pub(super) fn error(error: &anyhow::Error) {
-    let mut message = String::new();
+    let mut causes = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();
         // A context may already contain its cause.
-        if message.ends_with(&cause) {
+        if causes.ends_with(&cause) {
             continue;
         }
-        if !message.is_empty() {
-            message.push_str(": ");
+        if !causes.is_empty() {
+            causes.push_str(": ");
         }
-        message.push_str(&cause);
+        causes.push_str(&cause);
     }
-    let message = harmless(&shortened(&without_numbers(&message), LONGEST));
+    let message = harmless(&shortened(&without_numbers(&causes), LONGEST));
     to_stderr(&format!("{ERROR}error:{ERROR:#} {message}"));
 }
 
@@ -115,8 +115,8 @@ pub(super) fn usage(error: &clap::Error) {
     let text = error.render();
     let is_long = |line: &str| line.chars().count() > LONGEST;
     if text.to_string().lines().any(is_long) {
-        let text = text.ansi().to_string();
-        text.lines()
+        let ansi = text.ansi().to_string();
+        ansi.lines()
             .for_each(|line| to_stderr(&shortened(line, LONGEST)));
     } else {
         let _ = error.print();

@@ -82,8 +82,8 @@ impl Observer for RunProgress {
                 Some(rate) => format!("{} requests/s", format::whole(rate as f64)),
                 None => format::counted(started.clients, "client"),
             };
-            let what = started.purpose.occasion(started.round, started.percent);
-            let what = format!("{} with {load}, {what}", started.server);
+            let occasion = started.purpose.occasion(started.round, started.percent);
+            let what = format!("{} with {load}, {occasion}", started.server);
             live.begin(&number, &what, clock, true);
         }
     }
@@ -191,8 +191,8 @@ fn outcome(trial: &Trial) -> String {
             None => format!("; {value}passed"),
         }
     });
-    let invalid = trial.invalid();
-    let invalid = invalid.map_or_else(String::new, |finding| {
+    let found = trial.invalid();
+    let invalid = found.map_or_else(String::new, |finding| {
         format!("; invalid: {}", finding.text)
     });
     let line = format!("{server} with {clients}{special}: {outcome}{verdict}{invalid}");

@@ -181,8 +181,8 @@ pub(super) fn ended_by(error: anyhow::Error, store: &Store) -> anyhow::Error {
 pub(super) fn prepare() -> anyhow::Result<(Stop, Watchdog)> {
     let stop = Stop::install().context("cannot handle signals")?;
     orphans::adopt().context("cannot adopt orphaned processes")?;
-    let watchdog = Watchdog::start(&program()?);
-    let watchdog = watchdog.context("cannot start the watchdog process")?;
+    let started = Watchdog::start(&program()?);
+    let watchdog = started.context("cannot start the watchdog process")?;
     Ok((stop, watchdog))
 }
 
@@ -408,9 +408,9 @@ pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
         fs::create_dir_all(&to)?;
         for file in ["run.json"].iter().chain(&record::TRIALS) {
             if let Some(mut from) = record::open_if_there(&from.join(file))? {
-                let mut to = Draft::of_record(&to.join(file))?;
-                io::copy(&mut from, &mut to)?;
-                to.finish()?;
+                let mut draft = Draft::of_record(&to.join(file))?;
+                io::copy(&mut from, &mut draft)?;
+                draft.finish()?;
             }
         }
         Ok(())

@@ -160,16 +160,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         || worker_layout.members(process::usable_cpus().len()),
         |workers| workers as usize,
     );
-    let listeners = listen(arguments, worker_layout.listeners(workers), tuning.accept)?;
-    let listeners = LISTENERS.get_or_init(|| listeners);
+    let opened = listen(arguments, worker_layout.listeners(workers), tuning.accept)?;
+    let listeners = LISTENERS.get_or_init(|| opened);
     let stop = Stop::install().context("cannot handle signals")?;
     let keeps = match log {
         Some(_) => Retention::Clients,
         None => Retention::Totals,
     };
-    let stats = ServerStats::open(arguments.max_clients.map(u64::from), workers, keeps)
+    let mapped = ServerStats::open(arguments.max_clients.map(u64::from), workers, keeps)
         .context("cannot map counters")?;
-    let stats = STATS.get_or_init(|| stats);
+    let stats = STATS.get_or_init(|| mapped);
     let listener = &listeners[0];
     announce(&format!(
         "listening on {} ({}, {})",

@@ -66,9 +66,9 @@ impl Thresholds {
                 continue;
             };
             let of_step = condition.name.as_ref().and_then(|step| trial.of_step(step));
-            let trial = of_step.as_ref().unwrap_or(&trial);
-            let values = Values::of([trial])?;
-            let too_few = condition.metric.lacks_replies([trial]);
+            let measured = of_step.as_ref().unwrap_or(&trial);
+            let values = Values::of([measured])?;
+            let too_few = condition.metric.lacks_replies([measured]);
             let why = too_few.then_some(Absence::TooFewReplies);
             judged.push(condition.judge(text, "", load.clients, (&values, why)));
         }

@@ -142,7 +142,7 @@ pub(super) fn explained(mut error: clap::Error, words: &[String]) -> clap::Error
     };
     let value = given(ContextKind::InvalidValue);
     let argument = given(ContextKind::InvalidArg);
-    let tip = match (error.kind(), argument) {
+    let text = match (error.kind(), argument) {
         (ErrorKind::UnknownArgument, Some(typed)) => {
             // The argument is hardly ever meant as a value, and clap's usage only guesses which options were meant.
             error.remove(ContextKind::Suggested);
@@ -159,9 +159,9 @@ pub(super) fn explained(mut error: clap::Error, words: &[String]) -> clap::Error
         }
         _ => None,
     };
-    if let Some(tip) = tip {
+    if let Some(text) = text {
         error.remove(ContextKind::SuggestedArg);
-        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        let tip = ContextValue::StyledStrs(vec![text.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
     error

@@ -87,10 +87,10 @@ impl FromStr for CpuList {
         let usable = usable_cpus();
         match cpus.iter().find(|cpu| !usable.contains(cpu)) {
             Some(cpu) => {
-                let usable: Vec<String> = usable.iter().map(u32::to_string).collect();
+                let listed: Vec<String> = usable.iter().map(u32::to_string).collect();
                 Err(format!(
                     "CPU {cpu} is not available; this process may use {}",
-                    usable.join(",")
+                    listed.join(",")
                 ))
             }
             None => Ok(Self(cpus)),

@@ -66,8 +66,8 @@ fn lines(calls: &[Call], width: usize) -> Vec<String> {
             lines.push(beside);
         } else {
             lines.push(line);
-            let place = place.min(width.saturating_sub(columns(&outcome)));
-            lines.push(" ".repeat(place) + &outcome);
+            let column = place.min(width.saturating_sub(columns(&outcome)));
+            lines.push(" ".repeat(column) + &outcome);
         }
     }
     lines

@@ -109,8 +109,8 @@ impl Checker<'_> {
                 .iter()
                 .try_for_each(|part| self.reference(part, other, metric)),
             Some(number) => {
-                let number = number.number().unwrap_or_default();
-                let number = metric.unit.parse(&number);
+                let text = number.number().unwrap_or_default();
+                let number = metric.unit.parse(&text);
                 number.map(drop).map_err(at("baseline"))
             }
         }

@@ -103,14 +103,14 @@ type Table<'a> = Spanned<DeTable<'a>>;
 pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
     let whole = DeTable::parse(text)
         .map_err(|error| source.wrong(&error.span().unwrap_or(0..0), error.message()))?;
-    let mut own = Spanned::new(whole.span(), DeTable::new());
+    let mut own_table = Spanned::new(whole.span(), DeTable::new());
     let mut common = Spanned::new(whole.span(), DeTable::new());
     let mut parts = None;
     for (key, value) in whole.into_inner() {
         match key.get_ref().as_ref() {
             "part" => parts = Some(value),
             name if OF_STUDY.contains(&name) => {
-                own.get_mut().insert(key, value);
+                own_table.get_mut().insert(key, value);
             }
             name if parts_only(name) => {
                 let why = format!("`{name}` belongs to a [[part]]");
@@ -121,7 +121,7 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
             }
         }
     }
-    let own: StudyToml = from_table(&source, own)?;
+    let own: StudyToml = from_table(&source, own_table)?;
     let flat = parts.is_none();
     let parts = match parts {
         None => {

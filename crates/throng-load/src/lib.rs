@@ -248,8 +248,8 @@ impl Plan {
                 Spacing::Constant => 1.0,
                 Spacing::Poisson => LONG_BY_CHANCE,
             };
-            let slowest = rate.from_per_s.max(rate.to_per_s / LONG_BY_CHANCE);
-            let slowest = slowest / f64::from(self.share.parts());
+            let slowest_total = rate.from_per_s.max(rate.to_per_s / LONG_BY_CHANCE);
+            let slowest = slowest_total / f64::from(self.share.parts());
             (at_once * 1e9 / slowest) as u64
         });
         between_dues
@@ -349,12 +349,12 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     let shared = Arc::new(Shared::new(threads, plan));
     let pool = Arc::new(plan.clone());
     let started = start_workers(&pool, threads, probes.as_ref(), &shared);
-    let workers = started.inspect_err(|_| shared.close());
+    let all_started = started.inspect_err(|_| shared.close());
     shared.begin();
-    let workers = workers?;
+    let workers = all_started?;
     // Among thousands of threads, this one would rarely run.
     let priority = plan.one_each.then(Raised::new);
-    let led = lead(plan, &shared, watcher);
+    let outcome = lead(plan, &shared, watcher);
     drop(priority);
     shared.close();
     let mut worked = workers
@@ -365,7 +365,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
                 .map_err(|_| anyhow::anyhow!("a load thread panicked"))?
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let led = led?;
+    let led = outcome?;
     let of_probes = probes.and_then(|_| worked.pop());
     Ok(LoadResult::of(plan, &led, worked, of_probes))
 }

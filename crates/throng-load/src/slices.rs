@@ -95,7 +95,7 @@ impl Slices {
     /// Runs one slice, from rest to rest.
     fn run_slice(&self, slice: NextSlice, grace: Duration) -> SliceStats {
         let length = Duration::from_nanos(slice.length_ns);
-        let cpu = clock::own_cpu_time();
+        let cpu_before = clock::own_cpu_time();
         let mut state = self.state();
         state.forgets = state.warmed_up && !slice.warms_up;
         state.warmed_up = slice.warms_up;
@@ -109,19 +109,19 @@ impl Slices {
             .store(began.saturating_add(slice.length_ns), Relaxed);
         self.changed.notify_all();
         let limit = length.saturating_add(grace.saturating_mul(LONGEST_REST));
-        let mut state = self.await_rest(state, limit);
-        let complete = state.resting == self.workers;
-        let ended = if complete { state.rested_at } else { now() };
+        let mut rested = self.await_rest(state, limit);
+        let complete = rested.resting == self.workers;
+        let ended = if complete { rested.rested_at } else { now() };
         let took_ns = ended.saturating_sub(began);
         if !slice.warms_up {
-            state.total_ns += took_ns;
+            rested.total_ns += took_ns;
         }
-        let cpu = clock::own_cpu_time().saturating_sub(cpu);
+        let cpu = clock::own_cpu_time().saturating_sub(cpu_before);
         let (mean_ns, [p50_ns, p90_ns, p99_ns]) =
-            state.times.mean_and_percentiles([50.0, 90.0, 99.0]);
+            rested.times.mean_and_percentiles([50.0, 90.0, 99.0]);
         SliceStats {
             took_ns,
-            replies: state.replies,
+            replies: rested.replies,
             cpu_ns: cpu.as_nanos() as u64,
             mean_ns,
             p50_ns,

@@ -113,12 +113,12 @@ pub fn to_repeat(trials: &[Trial], most_each: u32, rounds: u32) -> Vec<u32> {
             repeats.filter(|other| of(other)).count() as u32
         };
         let of_place = repeats(&|other| other.repeats == Some(place));
-        let of_kind = repeats(&|other| other.is_like(trial));
+        let known_of_kind = repeats(&|other| other.is_like(trial));
         let planned = places.iter().filter(|planned| {
             let mut all = trials.iter();
             all.any(|other| other.index == **planned && other.is_like(trial))
         });
-        let of_kind = of_kind + planned.count() as u32;
+        let of_kind = known_of_kind + planned.count() as u32;
         let may_repeat = !replaced && of_place < most_each && of_kind < rounds;
         if may_repeat && !places.contains(&place) && !trial.purpose.seeks_limit() {
             places.push(place);

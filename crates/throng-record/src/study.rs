@@ -219,12 +219,12 @@ impl StudyPart {
 impl LeftOut {
     /// The skipped loads and servers with the reason, as text.
     pub fn words(&self) -> String {
-        let clients: Vec<String> = self
+        let numbers: Vec<String> = self
             .clients
             .iter()
             .map(|one| whole(f64::from(*one)))
             .collect();
-        let clients = clients.join(", ");
+        let clients = numbers.join(", ");
         let what = match (&self.server, clients.as_str()) {
             (Some(server), "") => server.clone(),
             (Some(server), clients) => format!("{server} with {clients} clients"),

@@ -29,8 +29,8 @@ pub(super) fn results() -> Vec<Column> {
     let shown = |metric: &'static Metric| Some((metric, metric.shown.results?));
     let mut columns: Vec<_> = METRICS.iter().filter_map(shown).collect();
     columns.sort_by_key(|(_, column)| column.place);
-    let columns = columns.into_iter();
-    columns
+    let sorted = columns.into_iter();
+    sorted
         .map(|(metric, column)| Column::Result(metric, column))
         .collect()
 }

@@ -133,9 +133,9 @@ fn faults(report: &Report<'_>, in_slices: bool) -> Vec<String> {
         ("Median over trials", "over slices")
     };
     for figure in &report.figures {
-        let points = figure.series.iter().flat_map(|series| &series.points);
+        let of_series = figure.series.iter().flat_map(|series| &series.points);
         let ranked = figure.ranked.iter().flat_map(Ranked::rows);
-        let points: Vec<&Point> = points
+        let points: Vec<&Point> = of_series
             .chain(ranked.filter_map(|row| row.point.as_ref()))
             .collect();
         let held = points
@@ -205,9 +205,9 @@ fn one_bad_slice_does_not_decide_the_order_by_p99() {
         let row = rows.find(|row| row.server == server)?;
         row.value("latency_p99_us")
     };
-    let others = ["epoll", "poll", "thread"];
+    let names = ["epoll", "poll", "thread"];
     let first = disturbed[0].server.as_str();
-    let mut others = others.iter().filter(|name| **name != first);
+    let mut others = names.iter().filter(|name| **name != first);
     assert!(others.all(|other| p99(first) < p99(other)));
 }
 

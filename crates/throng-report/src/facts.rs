@@ -399,8 +399,8 @@ pub fn of_machine(host: &Host) -> Vec<Condition> {
         let cpus = throng_record::format::cpus(quota);
         format!(", of which a quota allows {cpus}")
     });
-    let cpu = host.cpu_model.as_deref().unwrap_or(ABSENT);
-    let cpu = format!("{cpu}, {} usable{quota}", host.cpus);
+    let model = host.cpu_model.as_deref().unwrap_or(ABSENT);
+    let cpu = format!("{model}, {} usable{quota}", host.cpus);
     let virtual_machine = host
         .virtual_machine
         .clone()
@@ -447,9 +447,8 @@ pub fn of_machine(host: &Host) -> Vec<Condition> {
             ports.map(|(first, last)| format!("{first} to {last}")),
         ),
     ]);
-    let facts = facts.into_iter();
-    facts
-        .map(|(kind, name, value)| Condition::new(kind, name, value))
+    let all = facts.into_iter();
+    all.map(|(kind, name, value)| Condition::new(kind, name, value))
         .collect()
 }
 

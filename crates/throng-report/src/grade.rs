@@ -128,11 +128,11 @@ fn nothing_measured(seen: &GradeInput<'_>) -> Option<Finding> {
     // A study may be about how many clients get nothing.
     let counts = seen.run.settings.unserved_counts;
     let is_result = |row: &Row| counts && row.trials_ok > 0 && !row.served_all;
-    let faults: Option<Vec<String>> = rows
+    let each: Option<Vec<String>> = rows
         .iter()
         .map(|row| row.fault().filter(|_| !is_result(row)))
         .collect();
-    let faults = faults.filter(|faults| !faults.is_empty())?;
+    let faults = each.filter(|faults| !faults.is_empty())?;
     Some(NOTHING_MEASURED.unusable(match faults.as_slice() {
         [only] => only.clone(),
         _ => "no server answered all its clients as expected".to_owned(),
@@ -273,8 +273,8 @@ fn client_limited(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding
 fn unsteady(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     let servers = names(summary, |row| row.mostly(&UNSTEADY));
     (!servers.is_empty()).then(|| {
-        let servers = named_or_counted(&servers, summary);
-        UNSTEADY.found(format!("the throughput of {servers} was not steady"))
+        let named = named_or_counted(&servers, summary);
+        UNSTEADY.found(format!("the throughput of {named} was not steady"))
     })
 }
 
@@ -347,8 +347,8 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Finding> {
         .filter_map(speed)
         .max_by(f64::total_cmp)?;
     (missed > NOISY).then(|| {
-        let missed = percent(missed);
-        NOISE.found(format!("noise hides speed differences below {missed}"))
+        let share = percent(missed);
+        NOISE.found(format!("noise hides speed differences below {share}"))
     })
 }
 

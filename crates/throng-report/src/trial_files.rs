@@ -234,9 +234,9 @@ fn typical_at_largest<'a>(
             by_fairness.then(one.round.cmp(&other.round))
         });
         let middle = timed.len().saturating_sub(1) / 2;
-        let mut nearest: Vec<(usize, &Trial)> = timed.into_iter().enumerate().collect();
-        nearest.sort_by_key(|(place, _)| place.abs_diff(middle));
-        let nearest: Vec<&Trial> = nearest.into_iter().map(|(_, trial)| trial).collect();
+        let mut by_distance: Vec<(usize, &Trial)> = timed.into_iter().enumerate().collect();
+        by_distance.sort_by_key(|(place, _)| place.abs_diff(middle));
+        let nearest: Vec<&Trial> = by_distance.into_iter().map(|(_, trial)| trial).collect();
         (!nearest.is_empty()).then_some(nearest)
     })
 }

@@ -244,8 +244,8 @@ fn address_of(peer: Option<SocketAddrAny>) -> SocketAddr {
 pub fn ceiling() -> RawFd {
     static CEILING: OnceLock<RawFd> = OnceLock::new();
     *CEILING.get_or_init(|| {
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
+        let current = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let limit = RawFd::try_from(current).unwrap_or(RawFd::MAX);
         limit - FOR_REQUESTS
     })
 }
@@ -293,13 +293,13 @@ impl Iterator for Arrivals<'_> {
         while self.left > 0 {
             self.left -= 1;
             let accepting = self.listener.accepting.read();
-            let accepted = self.listener.accept(self.mode).map(Some);
+            let result = self.listener.accept(self.mode).map(Some);
             drop(accepting);
-            let accepted = match accepted {
+            let accepted = match result {
                 Err(Errno::MFILE | Errno::NFILE) => {
                     self.listener.accept_with_spare(self.mode, self.stats)
                 }
-                accepted => accepted,
+                result => result,
             };
             match accepted {
                 Ok(Some((socket, peer))) => {

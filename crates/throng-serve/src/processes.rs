@@ -44,8 +44,8 @@ impl Processes for Proc {
 impl Proc {
     fn read_all(&self) -> Result<BusiestProcesses, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, self.root, flags, Mode::empty())?;
-        let root = std::os::fd::AsFd::as_fd(&root);
+        let directory = openat(CWD, self.root, flags, Mode::empty())?;
+        let root = std::os::fd::AsFd::as_fd(&directory);
         let mut names = [const { MaybeUninit::uninit() }; NAMES_BYTES];
         let mut entries = RawDir::new(root, &mut names);
         let mut busiest = BusiestProcesses::default();
@@ -82,14 +82,14 @@ impl Proc {
 /// The CPU time of one process; `None` if it has ended or may not be read.
 fn read_times(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<ProcessTimes>, Errno> {
     const FILE: &[u8] = b"/stat\0";
-    let mut path = [0_u8; 32];
+    let mut buffer = [0_u8; 32];
     let length = name.len() + FILE.len();
-    if length > path.len() {
+    if length > buffer.len() {
         return Ok(None);
     }
-    path[..name.len()].copy_from_slice(name);
-    path[name.len()..length].copy_from_slice(FILE);
-    let path = CStr::from_bytes_with_nul(&path[..length]).map_err(|_| Errno::INVAL)?;
+    buffer[..name.len()].copy_from_slice(name);
+    buffer[name.len()..length].copy_from_slice(FILE);
+    let path = CStr::from_bytes_with_nul(&buffer[..length]).map_err(|_| Errno::INVAL)?;
     let file = match openat(root, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
         Ok(file) => file,
         Err(error @ (Errno::MFILE | Errno::NFILE)) => return Err(error),

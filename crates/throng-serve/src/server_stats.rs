@@ -257,11 +257,11 @@ impl ServerStats {
                 ip = ip.to_canonical();
             }
             // A unix socket has no address, nor does a client that had already disconnected.
-            let peer = SocketAddr::new(ip, (state >> 16) as u16);
+            let address = SocketAddr::new(ip, (state >> 16) as u16);
             let peer = if ip.is_unspecified() {
                 String::new()
             } else {
-                peer.to_string()
+                address.to_string()
             };
             let reason = CLOSE_REASONS[reason_in(state) as usize % CLOSE_REASONS.len()].1;
             write!(

@@ -67,10 +67,10 @@ impl LoadSpec {
             let names = self.variable_names()?;
             return file.requests(&self.headers(), (self.variables, names), &self.files);
         }
-        let body = self.data.as_ref().map(|data| data.bytes(&self.files));
+        let data = self.data.as_ref().map(|data| data.bytes(&self.files));
         let body = match &self.proto {
-            Some(proto) => Some(self.grpc_message(proto, body.transpose()?.as_deref())?),
-            None => body.transpose()?,
+            Some(proto) => Some(self.grpc_message(proto, data.transpose()?.as_deref())?),
+            None => data.transpose()?,
         };
         let mut parts = Vec::new();
         for (path, weight) in self.paths().parts() {
@@ -103,9 +103,9 @@ impl LoadSpec {
 
     /// The requests for one path.
     fn http_request(&self, path: &str, body: Option<Vec<u8>>) -> Result<HttpRequest, SpecError> {
-        let request = HttpRequest::new(self.http_method.as_deref(), path, &self.headers(), body);
+        let plain = HttpRequest::new(self.http_method.as_deref(), path, &self.headers(), body);
         let names = self.variable_names()?;
-        let request = request.and_then(|request| request.with_variables_if(self.variables, names));
+        let request = plain.and_then(|request| request.with_variables_if(self.variables, names));
         request.map_err(|(part, why)| {
             let key = match part {
                 RequestPart::Method => "http-method",

@@ -24,8 +24,8 @@ impl LoadSpec {
         let pool =
             declared(proto).map_err(|why| SpecError::value("proto", format!("`proto`: {why}")))?;
         let method = method(&pool, path).map_err(|why| {
-            let why = format!("`path`: {} {why}", proto.display());
-            SpecError::value("path", why)
+            let text = format!("`path`: {} {why}", proto.display());
+            SpecError::value("path", text)
         })?;
         encode(&method, json.unwrap_or(b"{}"))
             .map_err(|why| SpecError::value("data", format!("`data`: {why}")))
@@ -34,11 +34,11 @@ impl LoadSpec {
 
 /// What a file and its imports declare. Imports are relative to its directory.
 fn declared(proto: &Path) -> Result<DescriptorPool, String> {
-    let directory = proto.parent().unwrap_or(Path::new("."));
-    let directory = if directory.as_os_str().is_empty() {
+    let parent = proto.parent().unwrap_or(Path::new("."));
+    let directory = if parent.as_os_str().is_empty() {
         Path::new(".")
     } else {
-        directory
+        parent
     };
     let files = protox::compile([proto], [directory]).map_err(|error| error.to_string())?;
     DescriptorPool::from_file_descriptor_set(files).map_err(|error| error.to_string())

@@ -187,8 +187,10 @@ fn end(load: &mut LoadSpec, random: &mut Rng) {
 fn networks(random: &mut Rng) -> Vec<Network> {
     let texts = ["10.1.2.3", "127.0.1.0/24", "::1", "fe80::/10", "0.0.0.0/0"];
     let count = random.usize(..texts.len());
-    let texts = texts[..count].iter();
-    texts.map(|text| text.parse().expect("a network")).collect()
+    let chosen = texts[..count].iter();
+    chosen
+        .map(|text| text.parse().expect("a network"))
+        .collect()
 }
 
 fn tls(random: &mut Rng) -> TlsSpec {

@@ -24,13 +24,9 @@ fn read(text: &str) -> Result<(u128, i32), String> {
         None => (typed, 0),
     };
     let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
-    let is_short = exponent.len() <= 2 && exponent.bytes().all(|byte| byte.is_ascii_digit());
-    let exponent: i32 = exponent
-        .parse()
-        .ok()
-        .filter(|_| is_short)
-        .ok_or_else(wrong)?;
+    let digits = exponent.strip_prefix('+').unwrap_or(exponent);
+    let is_short = digits.len() <= 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let exponent: i32 = digits.parse().ok().filter(|_| is_short).ok_or_else(wrong)?;
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let digits = [whole, part].concat();
     let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());

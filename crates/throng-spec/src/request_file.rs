@@ -196,10 +196,10 @@ impl RequestFile {
             }
             let number = place + 1;
             let line: Line = serde_json::from_str(line_text).map_err(|error| {
-                let why = error.to_string();
-                let why = why.rsplit_once(" at line ").map_or(&*why, |(why, _)| why);
+                let text = error.to_string();
+                let without_place = text.rsplit_once(" at line ").map_or(&*text, |(why, _)| why);
                 // Its keys are not those of a load.
-                let why = why.replace('`', "'");
+                let why = without_place.replace('`', "'");
                 self.wrong(number, error.column().max(1), &why)
             })?;
             weights += u64::from(line.weight);

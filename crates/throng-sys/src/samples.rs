@@ -164,7 +164,7 @@ impl Ring {
         let page = rustix::param::page_size();
         let mapped_bytes = page + data_bytes;
         // SAFETY: a new mapping at a place that the kernel chooses.
-        let mapped = unsafe {
+        let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 mapped_bytes,
@@ -174,10 +174,10 @@ impl Ring {
                 0,
             )
         };
-        if mapped == libc::MAP_FAILED {
+        if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let mapped = NonNull::new(mapped.cast()).ok_or_else(|| io::Error::other("mapped at 0"))?;
+        let mapped = NonNull::new(address.cast()).ok_or_else(|| io::Error::other("mapped at 0"))?;
         Ok(Self {
             _event: event,
             mapped,

@@ -53,7 +53,7 @@ fn wait_exactly(
     // SAFETY: `room` has space for `most` events, which have the layout that the kernel writes
     // (asserted above, and by the documentation of `epoll::Event`); `limit` lives through the call;
     // no signal mask is given.
-    let count = unsafe {
+    let result = unsafe {
         libc::syscall(
             libc::SYS_epoll_pwait2,
             queue.as_fd().as_raw_fd(),
@@ -64,7 +64,7 @@ fn wait_exactly(
             0_usize,
         )
     };
-    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+    let count = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
     // SAFETY: the kernel has filled in `count` events, at most as many as there was room for.
     unsafe { events.set_len(events.len() + count) };
     Ok(())

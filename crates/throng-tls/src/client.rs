@@ -48,14 +48,14 @@ impl Client {
             read.map_err(|_| anyhow::anyhow!("`{name}` is not a server name; use --sni NAME"))
         };
         let names = addresses.iter().map(name).collect::<Result<_, _>>()?;
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        let dangerous = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .context("cannot set up TLS")?
             .dangerous();
         let builder = if tls.insecure {
             let schemes = provider.signature_verification_algorithms;
             let anything = Anything(schemes.supported_schemes());
-            builder.with_custom_certificate_verifier(Arc::new(anything))
+            dangerous.with_custom_certificate_verifier(Arc::new(anything))
         } else {
             let trusted = trusted(tls.cacert.as_deref())?;
             let mut roots = RootCertStore::empty();
@@ -65,7 +65,7 @@ impl Client {
                 WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
                     .build()
                     .context("cannot read the trusted certificates")?;
-            builder.with_custom_certificate_verifier(Arc::new(Verifier { inner, trusted }))
+            dangerous.with_custom_certificate_verifier(Arc::new(Verifier { inner, trusted }))
         };
         let mut config = match (&tls.cert, &tls.key) {
             (Some(cert), Some(key)) => {

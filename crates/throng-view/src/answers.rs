@@ -56,15 +56,15 @@ pub(super) fn answer(runs: &Runs, uri: &Uri) -> Answer {
                 "samples.csv" => csv_of_trial(&found, "samples", query),
                 "run.json" | "study.json" | "summary.json" => {
                     let file_path = found.directory.join(page);
-                    let file = record::open_if_there(&file_path)?;
+                    let opened = record::open_if_there(&file_path)?;
                     let file =
-                        file.ok_or_else(|| Refused::missing("The record has no such file."))?;
+                        opened.ok_or_else(|| Refused::missing("The record has no such file."))?;
                     handed_out(file, "application/json", &file_path)
                 }
                 "trials.jsonl" => {
-                    let trials = record::Trials::open(&found.directory)?;
+                    let opened = record::Trials::open(&found.directory)?;
                     let trials =
-                        trials.ok_or_else(|| Refused::missing("The run has no trials yet."))?;
+                        opened.ok_or_else(|| Refused::missing("The run has no trials yet."))?;
                     handed_out(trials.lines_from(0)?, "application/jsonl", trials.path())
                 }
                 _ => Err(no_page()),
@@ -124,8 +124,8 @@ fn compare(runs: &Runs, query: &str) -> Answer {
 /// A file of a trial, in the directory `part` of its record.
 fn csv_of_trial(found: &RunEntry, part: &str, query: &str) -> Answer {
     let name = trial::selected(found, query)?.file_stem() + ".csv";
-    let file = record::open_in(&found.directory, part, &name)?;
-    let file = file.ok_or_else(|| Refused::missing("The trial left no such file."))?;
+    let opened = record::open_in(&found.directory, part, &name)?;
+    let file = opened.ok_or_else(|| Refused::missing("The trial left no such file."))?;
     let path = found.directory.join(part).join(name);
     handed_out(file, "text/csv; charset=utf-8", &path)
 }

@@ -50,12 +50,12 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
             .iter()
             .max_by_key(|(clients, count)| (**count, **clients))
     });
-    let clients = number(query, "clients").or(usual.map(|(clients, _)| *clients));
-    if clients.is_none() && waiting == 0 {
+    let asked = number(query, "clients").or(usual.map(|(clients, _)| *clients));
+    if asked.is_none() && waiting == 0 {
         let why = format!("No run has a server {server} that served all its clients.");
         return Err(Refused(StatusCode::NOT_FOUND, why));
     }
-    let clients = clients.unwrap_or_default();
+    let clients = asked.unwrap_or_default();
     let words = value(query, "q").unwrap_or_default();
     occasions.retain(|(_, occasion)| {
         let program = occasion.programs.get(&server).map_or("", String::as_str);

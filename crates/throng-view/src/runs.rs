@@ -252,13 +252,13 @@ impl Runs {
         }
         let is_current = run.is_older_than(&run.directory.join("summary.json"));
         let stored = is_current.then(|| glance::stored(&run.directory)).flatten();
-        let made = match stored {
+        let result = match stored {
             Some(stored) => Ok(stored),
             // A panic would be reported on standard error, and take the whole list with it.
             None => std::panic::catch_unwind(|| glance::make(&run.directory))
                 .unwrap_or_else(|_| anyhow::bail!("throng cannot make a report of this record")),
         };
-        let made = made.map_err(|error| format!("{error:#}"));
+        let made = result.map_err(|error| format!("{error:#}"));
         run.glance = Some(made.map(Arc::new));
         self.keep(run.clone());
     }

@@ -159,8 +159,8 @@ impl Viewer {
                 });
             let mut response = made.unwrap_or_else(shown);
             // Only links may lead from other sites to these pages.
-            let cookie = format!("{}; Path=/; HttpOnly; SameSite=Lax", self.cookie());
-            let cookie = HeaderValue::from_str(&cookie).ok();
+            let text = format!("{}; Path=/; HttpOnly; SameSite=Lax", self.cookie());
+            let cookie = HeaderValue::from_str(&text).ok();
             let headers = response.headers_mut();
             headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
             response

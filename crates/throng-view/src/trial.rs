@@ -221,9 +221,9 @@ fn outcome(trial: &Trial, problems: &[String]) -> Markup {
             format!("{} requests/s; ", grouped(rate))
         });
         let (served, clients) = (grouped(load.served.into()), counted(load.clients, "client"));
-        let failed = load.errors.values().sum::<u64>() as f64;
-        let failed = if failed > 0.0 {
-            format!("; {} ended with an error", grouped(failed))
+        let failures = load.errors.values().sum::<u64>() as f64;
+        let failed = if failures > 0.0 {
+            format!("; {} ended with an error", grouped(failures))
         } else {
             String::new()
         };
@@ -297,8 +297,8 @@ fn clients_of(to: &str, mut clients: Vec<OneClient>, query: &str) -> Markup {
         values.sort_unstable_by(f64::total_cmp);
         let step = values.len().div_ceil(MOST_POINTS).max(1);
         let last = values.len().saturating_sub(1);
-        let values = values.iter().enumerate();
-        let kept = values.filter(|(index, _)| index % step == 0 || *index == last);
+        let numbered = values.iter().enumerate();
+        let kept = numbered.filter(|(index, _)| index % step == 0 || *index == last);
         kept.map(|(index, value)| Point::new(index as f64 + 1.0, *value))
             .collect()
     };

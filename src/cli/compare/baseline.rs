@@ -19,8 +19,8 @@ impl Baseline {
         record::read_trials(directory).map_err(|error| refused(runner::chain(&error)))?;
         let differences = plan.settings.differences(&run.settings);
         if !differences.is_empty() {
-            let differences = differences.join("; ");
-            return Err(refused(format!("the loads differ: {differences}")).into());
+            let listed = differences.join("; ");
+            return Err(refused(format!("the loads differ: {listed}")).into());
         }
         let there: Vec<&str> = run
             .servers
@@ -32,9 +32,9 @@ impl Baseline {
             .iter()
             .any(|server| there.contains(&server.name.as_str()))
         {
-            let there = there.join(", ");
+            let names = there.join(", ");
             return Err(refused(format!(
-                "it has no server of the same name, only {there}; use --name to name a server"
+                "it has no server of the same name, only {names}; use --name to name a server"
             ))
             .into());
         }

@@ -49,8 +49,8 @@ pub(super) fn run(svg: Option<&Path>, stop: Stop) -> anyhow::Result<()> {
         stop,
     )?;
     let interval_ns = 1_000_000_000 / RATE;
-    let corrected = closed.times()?.clone_correct(interval_ns);
-    let corrected = Latency::of(&corrected).context("the closed loop had no reply")?;
+    let with_missing = closed.times()?.clone_correct(interval_ns);
+    let corrected = Latency::of(&with_missing).context("the closed loop had no reply")?;
     let kinds = [
         ("closed loop", &closed),
         ("corrected", &corrected),
@@ -140,7 +140,7 @@ fn lesson(kinds: &[(&str, &Latency); 3]) -> anyhow::Result<Vec<Block>> {
     };
     let mut rows = Vec::new();
     for (name, latency) in kinds {
-        let slow = slow(latency)?;
+        let count = slow(latency)?;
         let longest = kinds.iter().map(|(_, one)| one.max_us).fold(0.0, f64::max);
         let at = |percentile: f64| -> anyhow::Result<Cell> {
             let us = latency.times()?.value_at_percentile(percentile) as f64 / 1e3;
@@ -148,10 +148,10 @@ fn lesson(kinds: &[(&str, &Latency); 3]) -> anyhow::Result<Vec<Block>> {
             cell.bar = (percentile > 98.0).then_some(us / longest);
             Ok(cell)
         };
-        let share = 100.0 * slow / latency.count as f64;
+        let share = 100.0 * count / latency.count as f64;
         let cells = vec![
             Cell::plain(whole(latency.count as f64)),
-            Cell::plain(format!("{} ({} %)", whole(slow), number(share))),
+            Cell::plain(format!("{} ({} %)", whole(count), number(share))),
             at(50.0)?,
             at(90.0)?,
             at(99.0)?,
@@ -159,8 +159,8 @@ fn lesson(kinds: &[(&str, &Latency); 3]) -> anyhow::Result<Vec<Block>> {
         ];
         rows.push(Row::of((*name).to_owned(), cells));
     }
-    let columns = ["Requests", "Over 30 ms", "p50", "p90", "p99", "Longest"].map(Column::number);
-    let columns = std::iter::once(Column::text("")).chain(columns).collect();
+    let values = ["Requests", "Over 30 ms", "p50", "p90", "p99", "Longest"].map(Column::number);
+    let columns = std::iter::once(Column::text("")).chain(values).collect();
     let [closed, _, open] = kinds.map(|(_, latency)| latency);
     let lead = format!(
         "A server stood still for 300 ms. A closed loop calls its p99 {}; users who do not wait for each other had {}.",

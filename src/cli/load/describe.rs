@@ -62,9 +62,9 @@ fn distribution(load: &Load) -> Option<Table> {
         None => ("Service time up to", load.service_time.as_ref()?),
     };
     let times = latency.times().ok()?;
-    let bins = EDGES.map(|edges| bins(&times, edges));
-    let fits = bins.iter().find(|bins| bins.len() <= MOST_ROWS);
-    let bins = fits.unwrap_or(&bins[2]);
+    let by_edges = EDGES.map(|edges| bins(&times, edges));
+    let fits = by_edges.iter().find(|bins| bins.len() <= MOST_ROWS);
+    let bins = fits.unwrap_or(&by_edges[2]);
     let most = bins
         .iter()
         .map(|bin| bin.1)
@@ -90,8 +90,8 @@ fn distribution(load: &Load) -> Option<Table> {
 /// The number of times up to each edge in microseconds, and above the one before.
 fn bins(times: &Histogram<u64>, edges: &[f64]) -> Vec<(f64, u64)> {
     let mut bins: Vec<(f64, u64)> = Vec::new();
-    let edges = (0..).flat_map(|power| edges.iter().map(move |edge| edge * 10_f64.powi(power)));
-    let mut edges = edges.peekable();
+    let all = (0..).flat_map(|power| edges.iter().map(move |edge| edge * 10_f64.powi(power)));
+    let mut edges = all.peekable();
     for step in times.iter_recorded() {
         let time = step.value_iterated_to() as f64 / 1e3;
         if bins.is_empty() {
@@ -109,8 +109,8 @@ fn bins(times: &Histogram<u64>, edges: &[f64]) -> Vec<(f64, u64)> {
 
 /// A row for each step of a session.
 fn steps(sessions: &Sessions) -> Table {
-    let columns = ["Replies/s", "p50", "p99", "Failed"].map(Column::number);
-    let columns = [Column::text("Step")].into_iter().chain(columns).collect();
+    let values = ["Replies/s", "p50", "p99", "Failed"].map(Column::number);
+    let columns = [Column::text("Step")].into_iter().chain(values).collect();
     let row = |step: &SessionStep| {
         let times = step.service_time.as_ref();
         let failed = match step.slow {
@@ -149,14 +149,14 @@ fn sessions(sessions: &Sessions) -> String {
 
 /// The result in one line: "82,500 requests/s from 50 of 50 clients, p50 302 µs, p99 6.51 ms, no errors".
 fn answer(load: &Load) -> Text {
-    let done = match load.window.replies_per_s {
+    let replies = match load.window.replies_per_s {
         Some(rate) => format!("{} requests/s", format::number(rate)),
         None => format!("{} replies", format::whole(load.window.replies as f64)),
     };
     let flow = load.sessions.as_ref().and_then(|sessions| sessions.per_s);
     let done = match flow {
-        Some(rate) => format!("{} sessions/s, {done}", format::number(rate)),
-        None => done,
+        Some(rate) => format!("{} sessions/s, {replies}", format::number(rate)),
+        None => replies,
     };
     let mut text = format!(
         "{done} from {} of {} clients",

@@ -286,18 +286,18 @@ fn method(part: &Part, common: &Common) -> Method {
 
 /// The load of a part, including the options of the command line.
 fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
-    let mut load = part.load.clone();
+    let mut draft = part.load.clone();
     let is_ours = |server: &ServerSpec| matches!(server.kind, ServerKind::Own { .. });
-    if let Some(key) = load.only_for_others()
+    if let Some(key) = draft.only_for_others()
         && (part.servers.is_empty() || part.servers.iter().any(is_ours))
     {
         let why =
             format!("built-in servers do not support `{key}`; use other servers, or leave it out");
         return Err(NoLoad::Wrong(SpecError::key(key, why)));
     }
-    runner::check_times(&load, common.timed).map_err(NoLoad::Usage)?;
-    default_protocol(&mut load, part.servers.iter().all(is_ours));
-    let load = load
+    runner::check_times(&draft, common.timed).map_err(NoLoad::Usage)?;
+    default_protocol(&mut draft, part.servers.iter().all(is_ours));
+    let load = draft
         .checked()
         .and_then(LoadSpec::with_files)
         .map_err(NoLoad::Wrong)?;

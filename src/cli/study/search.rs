@@ -46,9 +46,9 @@ pub(super) fn limit(
     let flags = SearchFlags::read(&options.words())
         .map_err(|error| wrong(WrongOption::of(&error, "limit")))?;
     let threads = settings.load_threads as usize;
-    let limit = flags.limit(threads, hosts, resources);
+    let result = flags.limit(threads, hosts, resources);
     // A shortage of this machine is no mistake of the file.
-    let limit = limit.map_err(|error| match error.downcast() {
+    let limit = result.map_err(|error| match error.downcast() {
         Ok(about) => wrong(about).into(),
         Err(other) => other,
     })?;

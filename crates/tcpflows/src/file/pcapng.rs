@@ -231,8 +231,8 @@ fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<PacketPlace, S
     let (number, time, captured, wire_bytes, before) = if kind == SIMPLE_PACKET {
         // It belongs to the first interface, has no time, and is captured up to the file's limit.
         let wire_bytes = field(0)?;
-        let limit = section.interfaces.first().map_or(0, |one| one.snap_bytes);
-        let limit = if limit == 0 { u32::MAX } else { limit };
+        let bytes = section.interfaces.first().map_or(0, |one| one.snap_bytes);
+        let limit = if bytes == 0 { u32::MAX } else { bytes };
         let room = body.bytes.len() as u32 - 4;
         (0, None, wire_bytes.min(limit).min(room), wire_bytes, 4)
     } else {

@@ -73,10 +73,10 @@ const NOTIFIED: u32 = 1 << 31;
 impl Sending {
     /// Bytes submitted to be sent; `counted` of them have already counted as sent.
     pub(super) fn new(is_notified: bool, counted: usize) -> Self {
-        let counted = u32::try_from(counted)
+        let fitting = u32::try_from(counted)
             .ok()
             .filter(|counted| counted & NOTIFIED == 0);
-        let counted = counted.expect("what is counted before it leaves is small");
+        let counted = fitting.expect("what is counted before it leaves is small");
         Self(counted | if is_notified { NOTIFIED } else { 0 })
     }
 

@@ -35,8 +35,8 @@ const FREQUENCY: [(&str, &str); 3] = [
 pub(super) fn first() -> BTreeMap<String, String> {
     let mut cpu = fs::read_to_string(INFO).map_or_else(|_| BTreeMap::new(), |text| fields(&text));
     cpu.extend(FREQUENCY.iter().filter_map(|(file, name)| {
-        let value = read(&format!("{DEVICES}/cpu0/cpufreq/{file}"))?;
-        let value = value.parse().map_or(value, |khz: f64| mhz(khz / 1000.0));
+        let text = read(&format!("{DEVICES}/cpu0/cpufreq/{file}"))?;
+        let value = text.parse().map_or(text, |khz: f64| mhz(khz / 1000.0));
         Some(((*name).to_owned(), value))
     }));
     cpu.extend(turbo().map(|turbo| ("turbo".to_owned(), turbo)));

@@ -39,8 +39,8 @@ impl Loss {
                 remedy: remedy.to_owned(),
             })
         };
-        let places = std::env::var_os("PATH").unwrap_or_default();
-        let mut places = std::env::split_paths(&places);
+        let path_variable = std::env::var_os("PATH").unwrap_or_default();
+        let mut places = std::env::split_paths(&path_variable);
         if !places.any(|place| place.join("nft").exists()) && !Path::new("/usr/sbin/nft").exists() {
             return lacks("packet loss needs the program nft", "install nftables");
         }

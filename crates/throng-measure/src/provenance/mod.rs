@@ -115,8 +115,8 @@ fn program(
     server.foreign.as_ref()?;
     let (word, rest) = server.command.split_first()?;
     let cwd = server.cwd.as_deref().map(Path::new);
-    let path = server.environment.get("PATH").map(String::as_str);
-    let path = files::executable(word, path, cwd)?;
+    let path_variable = server.environment.get("PATH").map(String::as_str);
+    let path = files::executable(word, path_variable, cwd)?;
     Some(ForeignProgram {
         version: version(word, &path),
         file: files::used(word, &path),

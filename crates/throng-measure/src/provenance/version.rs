@@ -49,10 +49,10 @@ pub(super) fn of(word: &str, path: &Path) -> Option<String> {
 
 /// The option of a program of this name.
 fn version_option(word: &str) -> Option<&'static str> {
-    let name = word.rsplit('/').next()?;
+    let file_name = word.rsplit('/').next()?;
     // "python3.12", "php8.2"
     let version = |c: char| c.is_ascii_digit() || c == '.';
-    let name = name.trim_end_matches(version);
+    let name = file_name.trim_end_matches(version);
     let found = KNOWN
         .iter()
         .find(|(known, _)| known.trim_end_matches(version) == name)?;

@@ -545,8 +545,8 @@ fn begin_load<'a>(
                 leader: &leader.nodename().to_string_lossy(),
             };
             let orders = cluster::divide(&load, cluster.hosts());
-            let rows = orders.iter().all(|order| order.rows);
-            let rows = setup.load.clients_csv.as_deref().filter(|_| rows);
+            let keeps_rows = orders.iter().all(|order| order.rows);
+            let rows = setup.load.clients_csv.as_deref().filter(|_| keeps_rows);
             let gathering = Gathering::start(cluster.as_mut(), &orders, rows)
                 .or_else(|error| cannot(&error))?;
             Ok((Loading::Cluster(Box::new(gathering)), panel))

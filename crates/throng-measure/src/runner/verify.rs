@@ -137,11 +137,11 @@ impl VerifyingClient<'_> {
             self.requester.request(&mut wire);
         }
         let is_new = self.stream.is_none();
-        let stream = match &mut self.stream {
+        let connected = match &mut self.stream {
             Some(stream) => stream,
             none => none.insert(Wire::connect(self.target, self.tls, TIMEOUT)?),
         };
-        let mut stream = stream.try_clone()?;
+        let mut stream = connected.try_clone()?;
         if is_new && self.has_handshake {
             send(&mut stream, &wire, Pace::AtOnce, self.closes)?;
             wire = self.receive_handshake().context("the opening handshake")?;

@@ -44,12 +44,12 @@ impl Log {
         let Ok(about) = file.metadata() else {
             return messages;
         };
-        let from = match self.then {
+        let start = match self.then {
             // Otherwise it is a new file, or was truncated.
             Some((number, length)) if number == about.ino() && length <= about.len() => length,
             _ => 0,
         };
-        let from = from.max(about.len().saturating_sub(MOST_BYTES));
+        let from = start.max(about.len().saturating_sub(MOST_BYTES));
         if file.seek(SeekFrom::Start(from)).is_err() {
             return messages;
         }

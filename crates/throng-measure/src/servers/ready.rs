@@ -157,12 +157,12 @@ impl Url {
         let Self { host, path, .. } = self;
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes())?;
-        let mut line = Vec::new();
+        let mut bytes = Vec::new();
         let mut byte = [0];
-        while line.len() < MOST_BYTES && stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
-            line.push(byte[0]);
+        while bytes.len() < MOST_BYTES && stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
+            bytes.push(byte[0]);
         }
-        let line = String::from_utf8_lossy(&line);
+        let line = String::from_utf8_lossy(&bytes);
         let status = line
             .split(' ')
             .nth(1)

@@ -394,8 +394,8 @@ impl Launch<'_> {
         if orphans.is_empty() {
             return ending;
         }
-        let orphans = in_words(&orphans);
-        format!("{ending} and left {orphans} in the background; {STAY}")
+        let orphans_in_words = in_words(&orphans);
+        format!("{ending} and left {orphans_in_words} in the background; {STAY}")
     }
 
     /// The error for a server that is not ready in time. `unreachable` is why nobody could connect to it.

@@ -87,11 +87,11 @@ impl<'a> ServerSetups<'a> {
             if let Err(Halt::Failed(failure)) =
                 self.run(FailedStage::Cleanup, server, &server.cleanup, None)
             {
-                let output: Vec<&str> = failure.output.lines().collect();
-                let output = if output.is_empty() {
+                let lines: Vec<&str> = failure.output.lines().collect();
+                let output = if lines.is_empty() {
                     String::new()
                 } else {
-                    format!(" ({})", list(&output))
+                    format!(" ({})", list(&lines))
                 };
                 faults.push(format!("{}: {}{output}", server.name, failure.reason));
             }

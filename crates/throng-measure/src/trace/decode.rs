@@ -97,8 +97,8 @@ pub(super) fn outcome(entered: &SyscallEntry, value: i64, look: &dyn ThreadView)
         "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "select" | "pselect6" => ready(value),
         "poll" | "ppoll" => {
             let polled = polled(entered.arguments[0], entered.arguments[1], look);
-            let found = polled.filter(|(_, found)| *found != 0).map(|(fd, _)| fd);
-            let found = in_words(found, look);
+            let with_events = polled.filter(|(_, found)| *found != 0).map(|(fd, _)| fd);
+            let found = in_words(with_events, look);
             if value == 0 || found.is_empty() {
                 ready(value)
             } else {
@@ -148,12 +148,12 @@ pub(super) fn ends(entered: &SyscallEntry) -> bool {
 fn polled(address: u64, count: u64, look: &dyn ThreadView) -> impl Iterator<Item = (RawFd, u16)> {
     const ENTRY_BYTES: usize = 8;
     let length = count.min(64) as usize * ENTRY_BYTES;
-    let entries = look.memory(address, length);
+    let bytes = look.memory(address, length);
     let read = |entry: &[u8]| {
         let fd = i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
         (fd, u16::from_ne_bytes([entry[6], entry[7]]))
     };
-    let entries: Vec<_> = entries.chunks_exact(ENTRY_BYTES).map(read).collect();
+    let entries: Vec<_> = bytes.chunks_exact(ENTRY_BYTES).map(read).collect();
     entries.into_iter()
 }
 

@@ -76,8 +76,8 @@ fn mapped(maps: &str, inode: u64) -> Option<u64> {
 
 fn operation(entry: &[u8]) -> Option<Operation> {
     let fd = entry.get(4..8)?.try_into().ok()?;
-    let known_as = entry.get(32..40)?.try_into().ok()?;
-    let known_as = u64::from_ne_bytes(known_as);
+    let bytes = entry.get(32..40)?.try_into().ok()?;
+    let known_as = u64::from_ne_bytes(bytes);
     Some(Operation {
         name: ring::operation(known_as),
         fd: RawFd::from_ne_bytes(fd),

@@ -25,8 +25,10 @@ fn is_path(path: &str) -> bool {
     if !path.bytes().any(|byte| matches!(byte, b'%' | b'.' | b'#')) {
         return true;
     }
-    let path = path.split_once('?').map_or(path, |(path, _)| path);
-    let path = path.split_once('#').map_or(path, |(path, _)| path);
+    let without_query = path.split_once('?').map_or(path, |(path, _)| path);
+    let path = without_query
+        .split_once('#')
+        .map_or(without_query, |(path, _)| path);
     let Some(path) = decoded(path.as_bytes()) else {
         return false;
     };

@@ -95,11 +95,11 @@ impl Session for HttpSession {
                 step.requests += 1;
                 self.leaving = None;
             }
-            let rest = &input[step.consumed..];
-            let skipped = self.unwanted.min(rest.len() as u64);
+            let unread = &input[step.consumed..];
+            let skipped = self.unwanted.min(unread.len() as u64);
             self.unwanted -= skipped;
             step.consumed += skipped as usize;
-            let rest = &rest[skipped as usize..];
+            let rest = &unread[skipped as usize..];
             if step.close != Close::No || rest.is_empty() || out.len() >= OUTPUT_LIMIT {
                 return Ok(step);
             }

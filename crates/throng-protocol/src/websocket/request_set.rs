@@ -68,9 +68,9 @@ impl Frames {
             .collect();
         let (mut requests, mut replies) = (Vec::new(), Vec::new());
         for number in 0..count {
-            let content = &content[number * STRIDE..][..size];
-            frame::write(&mut requests, kind, Some(mask(number)), content);
-            frame::write(&mut replies, kind, None, content);
+            let message = &content[number * STRIDE..][..size];
+            frame::write(&mut requests, kind, Some(mask(number)), message);
+            frame::write(&mut replies, kind, None, message);
         }
         Self {
             head: replies.len() / count - size,

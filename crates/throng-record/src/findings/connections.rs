@@ -221,10 +221,8 @@ fn late_connections(seen: &Observed<'_>) -> Option<Evidence> {
     }
     let slowest = load.first_reply.as_ref().map_or(0.0, |times| times.max_us);
     if overflows > 0 && slowest >= 950_000.0 {
-        let slowest = format::time(slowest);
-        consequences.push(format!(
-            "the last client got its first reply after {slowest}"
-        ));
+        let shown = format::time(slowest);
+        consequences.push(format!("the last client got its first reply after {shown}"));
     }
     let cause = why_late(seen, own_backlog, late + gave_up > 0);
     let message = match (list(&consequences), cause) {
@@ -299,14 +297,14 @@ fn retransmissions(seen: &Observed<'_>) -> Option<Evidence> {
     .filter(|(name, ..)| seen.count(name) > 0)
     .map(|(name, what, unit)| format!("{what} ({} {unit})", seen.count(name)))
     .collect();
-    let signs = if signs.is_empty() {
+    let reasons = if signs.is_empty() {
         String::new()
     } else {
         format!(": {}", signs.join(", "))
     };
     Some(format!(
             "{again} of {sent} segments were retransmitted during the measurement, although loopback loses \
-             none by itself{signs}"
+             none by itself{reasons}"
         ).into())
 }
 

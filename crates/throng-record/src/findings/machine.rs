@@ -305,8 +305,8 @@ fn busy_machine(planned: &Planned<'_>) -> Option<Evidence> {
     let sum: f64 = others.iter().map(|process| process.cpu_percent).sum();
     let names: Vec<&str> = others.iter().map(|process| process.name.as_str()).collect();
     (sum >= MOST_OTHERS_PERCENT).then(|| {
-        let names = names.join(", ");
-        format!("other processes used {sum:.0} % of a CPU when throng started: {names}").into()
+        let listed = names.join(", ");
+        format!("other processes used {sum:.0} % of a CPU when throng started: {listed}").into()
     })
 }
 

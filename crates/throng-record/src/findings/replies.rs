@@ -184,8 +184,8 @@ fn unsteady(seen: &Observed<'_>) -> Option<Evidence> {
     let change = rise.or_else(|| Some(steady?.change))?;
     let is_strong = seen.is_paced_by_server() && !(FALL..=RISE).contains(&change);
     (is_strong || steady.is_some()).then(|| {
-        let change = 100.0 * change;
-        let text = format!("the rate changed by {change:+.0} % during the measurement");
+        let percent = 100.0 * change;
+        let text = format!("the rate changed by {percent:+.0} % during the measurement");
         Evidence::from(text).severe(Severity::Invalid, is_strong)
     })
 }

@@ -70,8 +70,8 @@ impl Metric {
         let names = self.probe_value().map_or(&[][..], |value| value.needs);
         let own = self.probe_value().map(|value| value.name);
         let reason = |side: &'a Side| {
-            let mut names = own.into_iter().chain(names.iter().copied());
-            let found = names.find_map(|name| side.missing.get(probe)?.get(name));
+            let mut all = own.into_iter().chain(names.iter().copied());
+            let found = all.find_map(|name| side.missing.get(probe)?.get(name));
             found.or_else(|| side.unavailable.get(probe))
         };
         let trials: Vec<&Trial> = trials.into_iter().collect();

@@ -475,7 +475,7 @@ impl Metric {
             Better::Lower => "lower is better",
             Better::Neutral => "",
         };
-        let combine = match self.combine {
+        let of_trials = match self.combine {
             Combine::Median => "",
             Combine::Merge => "all requests of all trials",
             Combine::Sum => "sum over trials",
@@ -489,7 +489,7 @@ impl Metric {
         };
         let combine = match self.source {
             Source::OverClients(_) => "over all numbers of clients",
-            _ => combine,
+            _ => of_trials,
         };
         let terms: Vec<&str> = [self.unit.name(), better, combine, purpose]
             .into_iter()

@@ -168,14 +168,14 @@ impl Unit {
                     .iter()
                     .map(|(name, _)| format!("{name}{suffix}"))
                     .collect();
-                let names = names.join(", ");
+                let listed = names.join(", ");
                 match unit {
                     _ if *units == [("", 1.0)] => {
                         format!("`{text}` has a unit, but the metric is a plain number")
                     }
-                    "" => format!("`{text}` needs a unit: {names}"),
+                    "" => format!("`{text}` needs a unit: {listed}"),
                     unit => {
-                        format!("`{unit}` is not a unit of this metric; expected one of: {names}")
+                        format!("`{unit}` is not a unit of this metric; expected one of: {listed}")
                     }
                 }
             })

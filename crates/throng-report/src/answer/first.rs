@@ -194,8 +194,8 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
         return format!("{with}, {best} {}; {worst}.", measure.superlative);
     }
     if tied.len() > MOST_NAMED {
-        let tied = tied.len();
-        return format!("{with}, {tied} of {all} servers tie for the best {noun}; {worst}.");
+        let count = tied.len();
+        return format!("{with}, {count} of {all} servers tie for the best {noun}; {worst}.");
     }
     let how = if ranking.inconclusive().is_empty() {
         format!("equivalent within {}", percent_of_margin())

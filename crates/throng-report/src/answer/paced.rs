@@ -16,13 +16,13 @@ pub(super) fn sentence(rows: &[&Row]) -> Option<String> {
         let verb = if names.len() == 1 { "keeps" } else { "keep" };
         format!("{} {verb} up", list(&names))
     };
-    let behind: Vec<String> = slower
+    let slow: Vec<String> = slower
         .iter()
         .map(|row| format!("{} reaches only {}", row.server, value(row, &RATE)))
         .collect();
-    let behind = match behind.as_slice() {
+    let behind = match slow.as_slice() {
         [] => String::new(),
-        behind => format!("; {}", list(behind)),
+        slow => format!("; {}", list(slow)),
     };
     Some(format!(
         "{} sets the pace and {who}: {}{behind}.",

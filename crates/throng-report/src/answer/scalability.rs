@@ -140,8 +140,8 @@ fn rough(scaling: &[Scaling]) -> Option<String> {
         .map(|(server, residual)| format!("{} for {server}", percent(residual)))
         .collect();
     (!off.is_empty()).then(|| {
-        let off = list(&off);
-        format!("These powers show trends only: CPU per request is off by {off}.")
+        let servers = list(&off);
+        format!("These powers show trends only: CPU per request is off by {servers}.")
     })
 }
 

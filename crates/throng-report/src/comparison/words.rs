@@ -80,8 +80,8 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
     let (server, reference) = (&pair.server, &pair.reference);
     let mut than = format!(" than {reference}");
     let mut clause = |shown: Size, before: &str, after: &str| {
-        let than = std::mem::take(&mut than);
-        format!("{before} {} {after}{than}{}", shown.estimate, shown.range)
+        let once = std::mem::take(&mut than);
+        format!("{before} {} {after}{once}{}", shown.estimate, shown.range)
     };
     let mut clauses = Vec::new();
     let speed = found("completion_s")
@@ -116,10 +116,10 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
             .into_iter()
             .filter_map(|name| {
                 let ratio = found(name)?;
-                let size = size(ratio);
+                let shown = size(ratio);
                 let word = if ratio.value > 1.0 { "higher" } else { "lower" };
                 let at = pair.by(name)?.metric.statistic()?;
-                Some(format!("{} {word} at {at}{}", size.estimate, size.range))
+                Some(format!("{} {word} at {at}{}", shown.estimate, shown.range))
             })
             .collect();
         if !times.is_empty() {

@@ -338,11 +338,11 @@ fn row(row: &Row, empty: &str) -> String {
 }
 
 fn cell(cell: &Cell) -> String {
-    let text = escape(&cell.text);
+    let escaped = escape(&cell.text);
     let text = match cell.tone {
-        Tone::Best => format!("**{text}**"),
-        Tone::Worst => format!("*{text}*"),
-        Tone::Plain | Tone::Good | Tone::Bad | Tone::Quiet => text,
+        Tone::Best => format!("**{escaped}**"),
+        Tone::Worst => format!("*{escaped}*"),
+        Tone::Plain | Tone::Good | Tone::Bad | Tone::Quiet => escaped,
     };
     match cell.detail.as_str() {
         "" => text,

@@ -251,9 +251,9 @@ impl Source<'_> {
         let rows: Vec<&Row> = shown
             .filter_map(|(server, clients)| self.row(server, clients))
             .collect();
-        let metrics = names.iter().filter_map(|name| named(name));
+        let candidates = names.iter().filter_map(|name| named(name));
         let known = |metric: &&Metric| rows.iter().any(|row| row.value(metric.name).is_some());
-        let metrics: Vec<&Metric> = metrics.filter(known).collect();
+        let metrics: Vec<&Metric> = candidates.filter(known).collect();
         let cell = |row: &Row, metric: &Metric| {
             let Some(quantity) = row.quantity(metric.name) else {
                 return ABSENT.to_owned();
@@ -483,9 +483,9 @@ impl Point {
 impl Figure {
     /// What its points and their intervals are, as a sentence of the caption; empty without intervals.
     pub(crate) fn estimator(&self) -> String {
-        let points = self.series.iter().flat_map(|series| &series.points);
+        let of_series = self.series.iter().flat_map(|series| &series.points);
         let ranked = self.ranked.iter().flat_map(Ranked::rows);
-        let points = points.chain(ranked.filter_map(|row| row.point.as_ref()));
+        let points = of_series.chain(ranked.filter_map(|row| row.point.as_ref()));
         let with_values = points.filter(|point| !point.failed);
         Quantity::estimator(with_values.filter_map(|point| point.shows))
     }

@@ -151,14 +151,14 @@ fn parts(bars: &[Bar<'_>]) -> Vec<String> {
             *most = most.max(share);
         }
     }
-    let mut names: Vec<(&str, f64)> = largest
+    let mut chosen: Vec<(&str, f64)> = largest
         .into_iter()
         .filter(|(_, most)| *most > 0.0)
         .collect();
-    names.sort_by(|one, other| other.1.total_cmp(&one.1));
-    names.sort_by_key(|(name, _)| role(name) != Role::Wait);
-    names.truncate(MOST_PARTS);
-    let mut names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
+    chosen.sort_by(|one, other| other.1.total_cmp(&one.1));
+    chosen.sort_by_key(|(name, _)| role(name) != Role::Wait);
+    chosen.truncate(MOST_PARTS);
+    let mut names: Vec<&str> = chosen.into_iter().map(|(name, _)| name).collect();
     names.sort_by_key(|name| role(name));
     names.push(REST);
     names.into_iter().map(str::to_owned).collect()

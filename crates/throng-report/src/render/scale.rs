@@ -61,10 +61,10 @@ impl Scale {
             let margin = (high / low).powf(0.04).max(1.05);
             (low / margin, high * margin)
         } else {
-            let low = if axis.from_zero { low.min(0.0) } else { low };
-            let margin = ((high - low) * 0.05).max(high.abs() * 0.005).max(1e-9);
+            let bottom = if axis.from_zero { low.min(0.0) } else { low };
+            let margin = ((high - bottom) * 0.05).max(high.abs() * 0.005).max(1e-9);
             let below = if axis.from_zero { 0.0 } else { margin };
-            (low - below, high + margin)
+            (bottom - below, high + margin)
         };
         let mut scale = Self {
             log: axis.log,

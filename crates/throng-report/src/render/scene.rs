@@ -201,9 +201,9 @@ impl Scene {
     /// Dots at these places. Those that would cover each other are drawn once.
     pub(super) fn dots(&mut self, places: impl Iterator<Item = At>, ink: Ink) -> &mut Item {
         let half = |value: f64| (value * 2.0).round() as i64;
-        let places: BTreeSet<(i64, i64)> = places.map(|(x, y)| (half(x), half(y))).collect();
+        let halves: BTreeSet<(i64, i64)> = places.map(|(x, y)| (half(x), half(y))).collect();
         let whole = |value: i64| value as f64 / 2.0;
-        let places = places.into_iter().map(|(x, y)| (whole(x), whole(y)));
+        let places = halves.into_iter().map(|(x, y)| (whole(x), whole(y)));
         self.draw(Shape::Dots(places.collect()), ink)
     }
 

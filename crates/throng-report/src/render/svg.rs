@@ -167,19 +167,19 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
             } else {
                 ""
             };
-            let look = look("l ", "stroke");
+            let attributes = look("l ", "stroke");
             write!(
                 text,
-                "<path{look} fill=\"none\" stroke-width=\"{width}\"{dashes} d=\"{d}\"{known}/>"
+                "<path{attributes} fill=\"none\" stroke-width=\"{width}\"{dashes} d=\"{d}\"{known}/>"
             )
         }
         Shape::Dots(places) => {
             let dot = |(x, y): &At| format!("M{} {}h0", short(*x), short(*y));
             let d: String = places.iter().map(dot).collect();
-            let look = look("l ", "stroke");
+            let attributes = look("l ", "stroke");
             write!(
                 text,
-                "<path{look} fill=\"none\" stroke-width=\"1.8\" stroke-linecap=\"round\" d=\"{d}\"{known}/>"
+                "<path{attributes} fill=\"none\" stroke-width=\"1.8\" stroke-linecap=\"round\" d=\"{d}\"{known}/>"
             )
         }
         Shape::Boxes(all) => {
@@ -213,13 +213,13 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
             )
         }
         Shape::Marker { at: (x, y), marker } => {
-            let look = look("m ", "fill");
+            let attributes = look("m ", "fill");
             let (d, x, y) = (outlined(*marker, (*x, *y)), short(*x), short(*y));
             let extra = match colours {
                 Colours::Page => format!(" data-at=\"{x} {y}\"{known}"),
                 Colours::Own => " stroke=\"#ffffff\"".to_owned(),
             };
-            write!(text, "<path{look} d=\"{d}\"{extra}/>")
+            write!(text, "<path{attributes} d=\"{d}\"{extra}/>")
         }
     };
 }

@@ -48,16 +48,16 @@ pub fn of_between(between: &Between) -> Document {
         } else {
             vec![verdicts(part), limits(between, part)]
         };
-        let own = own.into_iter().flatten();
+        let shown = own.into_iter().flatten();
         if part.name.is_empty() {
-            sections.extend(own);
+            sections.extend(shown);
         } else {
             sections.push(Section {
                 id: part.name.clone(),
                 title: part.title.clone(),
                 kind: Kind::Part,
                 blocks: Vec::new(),
-                sections: own.collect(),
+                sections: shown.collect(),
                 omit: &[],
             });
         }
@@ -205,11 +205,11 @@ fn comparison(part: &PartBetween) -> Option<Section> {
         let own = part.pairs.iter().filter(|pair| pair.server == *server);
         let pairs: Vec<_> = own.collect();
         blocks.extend(tables(&pairs, headings));
-        let more = pairs
+        let rows = pairs
             .iter()
             .map(|pair| (pair.clients, pair.more.as_slice()));
         let caption = format!("More metrics of {server}");
-        let more = Block::Table(table(&caption, headings, more));
+        let more = Block::Table(table(&caption, headings, rows));
         blocks.push(Block::Fold(caption.into(), vec![more]));
     }
     Section::of("comparison", "Comparison", blocks)

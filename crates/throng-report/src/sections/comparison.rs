@@ -44,9 +44,8 @@ pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
         return Vec::new();
     };
     let caption = format!("{} compared with {}", first.server, first.reference);
-    let measures: Vec<(u32, Vec<PairMetric>)> =
-        pairs.iter().map(|pair| own_reasons(pair)).collect();
-    let measures = measures
+    let judged: Vec<(u32, Vec<PairMetric>)> = pairs.iter().map(|pair| own_reasons(pair)).collect();
+    let measures = judged
         .iter()
         .map(|(clients, measures)| (*clients, measures.as_slice()));
     let mut blocks = vec![

@@ -37,7 +37,7 @@ pub(super) fn command(arguments: &[String], source: &str) -> Vec<Block> {
 /// Details that help to explain odd results and to compare two machines.
 fn machine(report: &Report<'_>) -> Vec<Block> {
     let host = &report.run.host;
-    let groups = [
+    let all = [
         ("Kernel settings", &host.sysctls),
         ("Limits", &host.limits),
         ("Mitigations", &host.mitigations),
@@ -46,7 +46,7 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
         let title = Block::Heading("Kernel command line".into());
         [title, Block::Code(line.clone())]
     });
-    let groups = groups.into_iter().filter(|(_, values)| !values.is_empty());
+    let groups = all.into_iter().filter(|(_, values)| !values.is_empty());
     let blocks = groups.flat_map(|(title, values)| {
         let values = values
             .iter()

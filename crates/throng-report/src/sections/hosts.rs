@@ -93,10 +93,8 @@ fn notes(trial: &Trial) -> Vec<Block> {
     if beyond > 0 {
         notes.push(format!("The record has {beyond} more hosts."));
     }
-    let notes = notes.into_iter();
-    notes
-        .map(|note| Block::paragraph(Role::Body, note))
-        .collect()
+    let all = notes.into_iter();
+    all.map(|note| Block::paragraph(Role::Body, note)).collect()
 }
 
 fn row(name: String, host: &HostPart) -> Row {

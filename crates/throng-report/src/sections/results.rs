@@ -10,8 +10,8 @@ use throng_record::metrics::{Quantity, Unit};
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let caption = "Results by server and number of clients";
     let table = table(report, &columns::results(), caption);
-    let hint = format!("{} –: not measured.", estimator(report));
-    let hint = Block::paragraph(Role::Hint, hint.trim());
+    let text = format!("{} –: not measured.", estimator(report));
+    let hint = Block::paragraph(Role::Hint, text.trim());
     [hint].into_iter().chain(table).collect()
 }
 

@@ -41,8 +41,8 @@ fn cells(one: &Scaling) -> [Option<Cell>; 4] {
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let scaling = &report.summary.scaling;
     let all: Vec<[Option<Cell>; 4]> = scaling.iter().map(cells).collect();
-    let shown = |index: &usize| all.iter().any(|cells| cells[*index].is_some());
-    let shown: Vec<usize> = (0..COLUMNS.len()).filter(shown).collect();
+    let is_shown = |index: &usize| all.iter().any(|cells| cells[*index].is_some());
+    let shown: Vec<usize> = (0..COLUMNS.len()).filter(is_shown).collect();
     if shown.is_empty() {
         return Vec::new();
     }
@@ -76,8 +76,8 @@ fn missing(summary: &Summary) -> Vec<(&str, String)> {
         .scaling
         .iter()
         .filter_map(|one| {
-            let peak = one.no_peak.as_ref();
-            let peak = peak.map(|why| format!("no peak of throughput ({why})"));
+            let no_peak = one.no_peak.as_ref();
+            let peak = no_peak.map(|why| format!("no peak of throughput ({why})"));
             let growth = one
                 .no_cpu_growth
                 .as_ref()

@@ -51,11 +51,11 @@ fn table(report: &Report<'_>, clients: u32) -> Option<Block> {
         .iter()
         .map(|row| made("whole session", &row.server, &row.metrics, OF_SESSIONS));
     let made = (0..steps.len()).flat_map(of_one).chain(whole).collect();
-    let columns = ["Per second", "p50", "p99", "Failed"].map(Column::number);
+    let values = ["Per second", "p50", "p99", "Failed"].map(Column::number);
     let columns = ["Step", "Server"]
         .map(Column::text)
         .into_iter()
-        .chain(columns);
+        .chain(values);
     let about = format!("Steps, {}", counted(clients, "client"));
     Some(Block::Table(Table::of(about, columns.collect(), made)))
 }

@@ -48,8 +48,8 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
         all.extend(report.parts.iter().map(part));
     }
     let source = "The data is in study.json and the directories of the parts next to this file, the numbers in summary.json.";
-    let repeat = conditions::command(&study.arguments, source);
-    let repeat = Section::of("repeat", "How to repeat", repeat);
+    let command = conditions::command(&study.arguments, source);
+    let repeat = Section::of("repeat", "How to repeat", command);
     all.extend(repeat.map(|section| section.except(&[Medium::Terminal])));
     Document {
         title: study.name.clone(),
@@ -80,8 +80,8 @@ fn part(part: &PartReport<'_>) -> Section {
     let mut of_part = Vec::new();
     if let Some(report) = &part.report {
         let page = Style::Link(format!("{}/report.html", record.name));
-        let link = Text::default().then("This part on its own page", page);
-        let link = vec![Block::Paragraph(Role::Hint, link)];
+        let text = Text::default().then("This part on its own page", page);
+        let link = vec![Block::Paragraph(Role::Hint, text)];
         blocks.push(Block::Except(&[Medium::Markdown, Medium::Terminal], link));
         of_part = sections(report);
     }

@@ -27,11 +27,11 @@ const HINT_OF_MEMORY: &str = "Memory is read once before the first client of a s
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let several = report.summary.clients.len() > 1;
     let sentences = report.why.iter().map(|why| {
-        let text = why.sentences.join(" ");
+        let sentences = why.sentences.join(" ");
         let text = if several {
-            format!("With {}: {text}", counted(why.clients, "client"))
+            format!("With {}: {sentences}", counted(why.clients, "client"))
         } else {
-            text
+            sentences
         };
         Block::paragraph(Role::Body, text)
     });
@@ -40,11 +40,11 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let pictures = figures.filter(|figure| figure.section == OfSection::Why);
     blocks.extend(pictures.map(|figure| Block::Picture(Box::new(figure.clone()))));
     for why in &report.why {
-        let title = format!("{} and {}, part by part", why.reference, why.server);
+        let plain = format!("{} and {}, part by part", why.reference, why.server);
         let title = if several {
-            format!("{title}, {}", counted(why.clients, "client"))
+            format!("{plain}, {}", counted(why.clients, "client"))
         } else {
-            title
+            plain
         };
         let mut parts = vec![Block::paragraph(Role::Hint, HINT)];
         if let Some([of_reference, of_server]) = why.watching {

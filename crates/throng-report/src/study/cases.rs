@@ -143,8 +143,8 @@ pub(crate) fn sentence(cases: &[Case<'_>]) -> Option<String> {
         [] if good > 1 => Some(format!("All {} as expected.{skipped}", are(good))),
         [] => Some(format!("{} as expected.{skipped}", are(good))),
         bad => {
-            let titles: Vec<&str> = bad.iter().map(|case| case.title).collect();
-            let titles = titles.join("; ");
+            let names: Vec<&str> = bad.iter().map(|case| case.title).collect();
+            let titles = names.join("; ");
             Some(format!(
                 "Not as expected: {titles}. {} as expected.{skipped}",
                 are(good)

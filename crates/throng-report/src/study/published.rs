@@ -204,10 +204,10 @@ impl Group<'_> {
             .system
             .as_ref()
             .map(|system| format!("published, on {system}"));
-        let remarks: Vec<String> = system.into_iter().chain(first.note.clone()).collect();
-        let remarks = match remarks.as_slice() {
+        let notes: Vec<String> = system.into_iter().chain(first.note.clone()).collect();
+        let remarks = match notes.as_slice() {
             [] => String::new(),
-            remarks => format!(" ({})", remarks.join("; ")),
+            notes => format!(" ({})", notes.join("; ")),
         };
         format!("{}{unit}{remarks}", first.title)
     }

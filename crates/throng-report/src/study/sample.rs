@@ -53,11 +53,11 @@ impl PartReport<'_> {
             served(row, report.run.settings.unserved_counts)?;
         }
         let Some(found) = row.and_then(|row| row.metrics.get(metric.name)) else {
-            let why = metric
+            let stated = metric
                 .why_absent(report.run, trials.iter().copied())
                 .map(ToString::to_string);
             let too_few = || Some(row?.absent.get(metric.name)?.text().to_owned());
-            let why = why.or_else(too_few);
+            let why = stated.or_else(too_few);
             return Err(why.unwrap_or_else(|| "not measured".to_owned()));
         };
         let quantity = found.quantity;

@@ -117,9 +117,9 @@ impl<'a> SceneResult<'a> {
             _ => "least",
         };
         if first.standing == Standing::Unknown {
-            let first = &first.server;
+            let name = &first.server;
             return format!(
-                "{with}, too few trials to rank; {first} has the {superlative} {noun}: {value}."
+                "{with}, too few trials to rank; {name} has the {superlative} {noun}: {value}."
             );
         }
         let best = self.best();

@@ -47,8 +47,8 @@ impl Memory {
         let clients = f64::from(both[0].clients.max(1));
         let error = READINGS * ERROR_OF_MEMORY / clients;
         let parts = both.map(|trial| {
-            let sides = [&trial.server_side, &trial.network];
-            let sides = sides.into_iter().flatten();
+            let both = [&trial.server_side, &trial.network];
+            let sides = both.into_iter().flatten();
             sides
                 .flat_map(|side| &side.memory_per_client)
                 .collect::<Vec<(&MemoryPart, &f64)>>()

@@ -172,8 +172,8 @@ impl Why {
             .filter(|by| by.verdict.is_difference())
             .and_then(|by| by.ratio);
         let scaled = timed.map(|[reference, _]| {
-            let ratio = ratio.map_or(1.0, |ratio| ratio.value);
-            [reference, reference * ratio]
+            let factor = ratio.map_or(1.0, |ratio| ratio.value);
+            [reference, reference * factor]
         });
         let costs = scaled.map_or(watched_us, |scaled| scaled.map(Some));
         // Without samples there is nothing to divide.

@@ -115,11 +115,11 @@ pub(super) fn steps(text: &str, _scope: &mut Scope, context: &Context<'_>) -> Re
 }
 
 fn step(request: &Request, path: &str, context: &Context<'_>) -> Result<FlowStep, String> {
-    let path = path.split('#').next().unwrap_or_default();
-    let path = if path.starts_with('/') {
-        path.to_owned()
+    let without_fragment = path.split('#').next().unwrap_or_default();
+    let path = if without_fragment.starts_with('/') {
+        without_fragment.to_owned()
     } else {
-        format!("/{path}")
+        format!("/{without_fragment}")
     };
     let is_own = |header: &&Header| {
         !matches!(header.name.as_bytes(), [b':', ..])

@@ -137,11 +137,11 @@ impl<'a> Reader<'a, '_> {
             Some(_) => {}
             None => *first = Some(origin.to_owned()),
         }
-        let path = path.split('#').next().unwrap_or_default();
-        let path = match path.strip_prefix('?') {
-            _ if path.is_empty() => "/".to_owned(),
-            Some(_) => format!("/{path}"),
-            None => path.to_owned(),
+        let without_fragment = path.split('#').next().unwrap_or_default();
+        let path = match without_fragment.strip_prefix('?') {
+            _ if without_fragment.is_empty() => "/".to_owned(),
+            Some(_) => format!("/{without_fragment}"),
+            None => without_fragment.to_owned(),
         };
         let start = column + origin.chars().count();
         let parts = self.parts(&path, Encoding::Path, start)?;
@@ -310,8 +310,8 @@ impl<'a> Reader<'a, '_> {
             let Some(name) = rest.split_once(';').map(|(name, _)| name.trim()) else {
                 return self.wrong(start + 1, "a file is written `file,NAME;`");
             };
-            let bytes = (self.context.read)(unescaped(name).as_ref());
-            let bytes = bytes.or_else(|why| self.wrong(start + 6, why))?;
+            let read = (self.context.read)(unescaped(name).as_ref());
+            let bytes = read.or_else(|why| self.wrong(start + 6, why))?;
             self.at += 1;
             return Ok(vec![Part::Text(bytes)]);
         }
@@ -462,9 +462,9 @@ impl<'a> Reader<'a, '_> {
         }
         cursor.skip_spaces();
         let column = cursor.column();
-        let statuses = uncommented(cursor.rest()).trim();
+        let listed = uncommented(cursor.rest()).trim();
         let all = "1xx,2xx,3xx,4xx,5xx";
-        let statuses = if statuses == "*" { all } else { statuses };
+        let statuses = if listed == "*" { all } else { listed };
         match statuses.parse::<Statuses>() {
             Ok(statuses) => step.expected = Some(statuses),
             Err(why) => return self.wrong(column, why),
@@ -595,8 +595,8 @@ impl<'a> Reader<'a, '_> {
             Some(text) => text,
             None => self.constant(cursor)?.1,
         };
-        let expression = Expression::new(&text);
-        let expression = expression
+        let parsed = Expression::new(&text);
+        let expression = parsed
             .or_else(|why| self.wrong(column, format!("the regular expression is wrong: {why}")))?;
         Ok((column, expression))
     }

@@ -80,8 +80,8 @@ impl LoadSpec {
         if let Some((_, flow)) = flows.iter().find(|(known, _)| *known == source) {
             return Ok(Some(flow));
         }
-        let flow = self.read_flow(file, format, &mut self.files.clone())?.flow;
-        let flow: &'static Flow = Box::leak(Box::new(flow));
+        let read = self.read_flow(file, format, &mut self.files.clone())?.flow;
+        let flow: &'static Flow = Box::leak(Box::new(read));
         flows.push((source, flow));
         Ok(Some(flow))
     }
@@ -113,9 +113,9 @@ impl LoadSpec {
         let known = RefCell::new(known);
         let read_file = |name: &Path| {
             let path = file.in_its_directory(name);
-            let mut known = known.borrow_mut();
-            files::remember("request-file", &path, &mut known)
-                .and_then(|()| files::read("request-file", &path, &known))
+            let mut guard = known.borrow_mut();
+            files::remember("request-file", &path, &mut guard)
+                .and_then(|()| files::read("request-file", &path, &guard))
                 .map_err(|error| error.why)
         };
         let context = Context {

@@ -99,10 +99,10 @@ impl Scope {
                 "`{{{{{name}}}}}` is not supported: only names of variables and newUuid are"
             ));
         }
-        let known: Vec<&str> = self.places.keys().map(String::as_str).collect();
-        let known = match &known[..] {
+        let names: Vec<&str> = self.places.keys().map(String::as_str).collect();
+        let known = match &names[..] {
             [] => "none is known here".to_owned(),
-            known => format!("known here: {}", known.join(", ")),
+            names => format!("known here: {}", names.join(", ")),
         };
         Err(format!(
             "no earlier step captures `{name}`, and neither --variable nor --data-file has it; {known}"

@@ -338,9 +338,9 @@ impl Ring {
             if !goes_on && !matches!(kind, Kind::Send | Kind::SendStatic | Kind::Update) {
                 self.unfinished -= 1;
             }
-            let result = Errno::from_raw_os_error;
+            let from_number = Errno::from_raw_os_error;
             let result =
-                usize::try_from(completion.result()).map_err(|_| result(-completion.result()));
+                usize::try_from(completion.result()).map_err(|_| from_number(-completion.result()));
             let name = completion.user_data() as u32;
             return Some(match kind {
                 Kind::Accept => Event::Accepted {

@@ -80,19 +80,19 @@ impl Ring {
         });
         let bytes = &buffer[from..];
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let operation = send_operation(target.into(), bytes.as_ptr(), length);
+        let sending = send_operation(target.into(), bytes.as_ptr(), length);
         let flags = libc::MSG_NOSIGNAL;
         if send.when_full == WhenFull::Wait {
             send.notify = Notify::Always;
         }
         let operation = match (send.when_full, send.notify) {
             // With MSG_WAITALL a partial send is a failure.
-            (WhenFull::Fail, Notify::Trouble) => operation
+            (WhenFull::Fail, Notify::Trouble) => sending
                 .flags(flags | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
                 .build()
                 .flags(squeue::Flags::SKIP_SUCCESS),
-            (WhenFull::Fail, Notify::Always) => operation.flags(flags | libc::MSG_DONTWAIT).build(),
-            (WhenFull::Wait, _) => operation.flags(flags).build(),
+            (WhenFull::Fail, Notify::Always) => sending.flags(flags | libc::MSG_DONTWAIT).build(),
+            (WhenFull::Wait, _) => sending.flags(flags).build(),
         };
         if send.notify == Notify::Trouble {
             self.quiet.begun.push(place);
@@ -158,13 +158,13 @@ impl Ring {
     ) -> io::Result<()> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         // With MSG_WAITALL the kernel continues after a partial send.
-        let send = send_operation(target.into(), bytes.as_ptr(), length)
+        let entry = send_operation(target.into(), bytes.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
             .user_data(Kind::SendStatic.with(name) | u64::from(turn) << 48);
         let send = match notify {
-            Notify::Always => send,
-            Notify::Trouble => send.flags(squeue::Flags::SKIP_SUCCESS),
+            Notify::Always => entry,
+            Notify::Trouble => entry.flags(squeue::Flags::SKIP_SUCCESS),
         };
         self.begin(&send)?;
         // Its completion is not awaited: it uses no memory of the ring.

@@ -112,12 +112,12 @@ impl ServerSearch<'_> {
         let mut took_s = 0.0;
         let mut failures = 0;
         let mut failure = String::new();
-        let earlier: Vec<Trial> = self
+        let earlier_trials: Vec<Trial> = self
             .own()
             .filter(|trial| is_of_search(trial))
             .cloned()
             .collect();
-        let mut earlier = earlier.into_iter();
+        let mut earlier = earlier_trials.into_iter();
         let mut out_of_time = false;
         while let Some(point) = search.next() {
             if took_s >= self.asked.time_limit_s {

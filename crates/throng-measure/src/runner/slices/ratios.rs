@@ -67,7 +67,7 @@ pub(super) fn so_far(
     rounds: u32,
     began: Instant,
 ) -> RatiosSoFar {
-    let reference = visited[plan.reference].as_ref().ok();
+    let reference_visit = visited[plan.reference].as_ref().ok();
     let timed = visited.iter().flatten().filter(|seen| !seen.checks);
     let mut servers: Vec<ServerSoFar> = timed
         .map(|own| {
@@ -75,7 +75,7 @@ pub(super) fn so_far(
             let of = |value: fn(&Slice) -> Option<f64>| {
                 median(&last.iter().filter_map(value).collect::<Vec<_>>())
             };
-            let other = reference.filter(|reference| !std::ptr::eq(*reference, own));
+            let other = reference_visit.filter(|reference| !std::ptr::eq(*reference, own));
             ServerSoFar {
                 name: name(own),
                 requests_per_s: of(Slice::requests_per_s),
@@ -88,7 +88,7 @@ pub(super) fn so_far(
             }
         })
         .collect();
-    let reference = reference.map_or_else(String::new, name);
+    let reference = reference_visit.map_or_else(String::new, name);
     servers.sort_by_key(|server| server.name != reference);
     let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();
     RatiosSoFar {

@@ -105,8 +105,8 @@ impl Words {
     }
 
     fn content(&mut self, head: FrameHead, payload: &[u8]) {
-        let number = |at: usize| payload.get(at..).and_then(|rest| rest.first_chunk());
-        let number = |at: usize| number(at).map(|bytes| u32::from_be_bytes(*bytes));
+        let chunk = |at: usize| payload.get(at..).and_then(|rest| rest.first_chunk());
+        let number = |at: usize| chunk(at).map(|bytes| u32::from_be_bytes(*bytes));
         match head.kind {
             frame::HEADERS | frame::CONTINUATION => {
                 let fragment = match head.kind {

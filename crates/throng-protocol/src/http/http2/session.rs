@@ -157,11 +157,11 @@ impl Answers {
 
     /// Appends up to `most` bytes of a reply from byte `at` as a DATA frame. Returns their number.
     fn write(&self, out: &mut Vec<u8>, stream: u32, at: usize, most: usize) -> usize {
-        let lead = self.lead.get(at..).unwrap_or_default();
-        let lead = &lead[..lead.len().min(most)];
+        let rest_of_lead = self.lead.get(at..).unwrap_or_default();
+        let lead = &rest_of_lead[..rest_of_lead.len().min(most)];
         let from = (at + lead.len()).saturating_sub(self.lead.len()) % TEXT_PERIOD;
-        let text = &self.text[from..];
-        let text = &text[..text.len().min(most - lead.len())];
+        let rest_of_text = &self.text[from..];
+        let text = &rest_of_text[..rest_of_text.len().min(most - lead.len())];
         let count = lead.len() + text.len();
         let is_end = at + count == self.lead.len() + self.size && self.trailers.is_none();
         let head = FrameHead {
@@ -703,10 +703,10 @@ impl Http2Session {
                 if out.len() >= OUTPUT_LIMIT {
                     return true;
                 }
-                let count = self.answers.write(out, stream.number, stream.at, count);
-                stream.at += count;
-                stream.window -= count as i64;
-                self.window -= count as i64;
+                let written = self.answers.write(out, stream.number, stream.at, count);
+                stream.at += written;
+                stream.window -= written as i64;
+                self.window -= written as i64;
             }
             if stream.at == size
                 && size > 0

@@ -216,8 +216,8 @@ impl ClientHalf<'_> {
             };
         };
         client.stage = Stage::Head;
-        let bytes = if is_part { &part[..] } else { window };
-        let bytes = &bytes[..head.count];
+        let source = if is_part { &part[..] } else { window };
+        let bytes = &source[..head.count];
         *input = &input[head.count - before..];
         match head.reply.status {
             101 => {

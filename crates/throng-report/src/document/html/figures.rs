@@ -175,8 +175,8 @@ fn of_points(figure: &Figure) -> (Vec<String>, Vec<Row>) {
 /// The metrics of the tables: the points of a curve are no sample of them.
 fn of_course(figure: &Figure) -> (Vec<String>, Vec<Row>) {
     let numbers = &figure.numbers;
-    let heads = numbers.heads.iter().map(|head| (*head).to_owned());
-    let heads = ["Server".to_owned()].into_iter().chain(heads).collect();
+    let titles = numbers.heads.iter().map(|head| (*head).to_owned());
+    let heads = ["Server".to_owned()].into_iter().chain(titles).collect();
     let rows = numbers
         .rows
         .iter()

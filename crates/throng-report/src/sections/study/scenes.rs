@@ -106,7 +106,7 @@ fn rough(report: &StudyReport<'_>) -> Option<Text> {
 
 /// A row for each server. Servers whose worst scene is the least bad come first.
 fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
-    let mut rows: Vec<(usize, f64, Row)> = Vec::new();
+    let mut ranked: Vec<(usize, f64, Row)> = Vec::new();
     for server in servers {
         let (mut absent, mut worst) = (0, 1.0_f64);
         let cells: Vec<Cell> = scenes
@@ -139,10 +139,10 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
             .collect();
         if absent < scenes.len() {
             let name = Text::default().then(server, Style::Server(palette::place(server, servers)));
-            rows.push((absent, worst, Row::of(name, cells)));
+            ranked.push((absent, worst, Row::of(name, cells)));
         }
     }
-    rows.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    ranked.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
     let mut columns = vec![Column::text("Model")];
     columns.extend(scenes.iter().map(|shown| Column {
         note: format!(
@@ -152,7 +152,7 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
         ),
         ..Column::number(&shown.scene.title)
     }));
-    let rows = rows.into_iter().map(|(.., row)| row).collect();
+    let rows = ranked.into_iter().map(|(.., row)| row).collect();
     Table::of("Every model under every load", columns, rows)
 }
 

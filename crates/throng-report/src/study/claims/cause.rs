@@ -151,8 +151,8 @@ fn values_in(
     metric: &'static Metric,
 ) -> Option<Result<String, String>> {
     let run = part.report.as_ref()?.run;
-    let mut clients = run.settings.clients.iter().rev();
-    let clients = *clients.find(|clients| expect.is_about(**clients))?;
+    let mut numbers = run.settings.clients.iter().rev();
+    let clients = *numbers.find(|clients| expect.is_about(**clients))?;
     let mut servers: Vec<&str> = expect.servers.iter().map(String::as_str).collect();
     if let Some(Baseline::Value(other)) = &expect.baseline {
         servers.extend(other.server.as_deref());

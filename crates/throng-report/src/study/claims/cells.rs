@@ -136,9 +136,9 @@ impl<'a> Cells<'a> {
             }
             Some(number) => {
                 let text = number.number().unwrap_or_default();
-                let limit = self.metric.unit.parse(&text)?;
+                let value = self.metric.unit.parse(&text)?;
                 let limit =
-                    || Other::Number(Box::new(Value::number(limit, self.metric.unit.text(limit))));
+                    || Other::Number(Box::new(Value::number(value, self.metric.unit.text(value))));
                 let places = servers.iter().flat_map(|server| self.places(server));
                 Ok(places
                     .map(|place| self.cell(place, relation, limit()))

@@ -69,10 +69,10 @@ pub(super) fn sentence(cells: &[ClaimCell]) -> String {
                     0 => format!(" of {}", counted(cells.len() as u32, "comparison")),
                     _ => String::new(),
                 };
-                let names = names(those, cells);
-                let is_short = names.len() <= NAMED && Some(those.len()) != most;
+                let named = names(those, cells);
+                let is_short = named.len() <= NAMED && Some(those.len()) != most;
                 let names = if is_short {
-                    format!(" ({})", list(&names))
+                    format!(" ({})", list(&named))
                 } else {
                     String::new()
                 };
