@@ -123,19 +123,18 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
     }
     let own: StudyToml = from_table(&source, own_table)?;
     let flat = parts.is_none();
-    let parts = match parts {
+    let tables = match parts {
         None => {
             let nothing = Spanned::new(common.span(), DeTable::new());
             vec![complete(&source, one_part(&common, &own), &nothing)?]
         }
         Some(parts) => {
-            let parts = tables(&source, parts)?
-                .into_iter()
-                .map(|part| complete(&source, part, &common));
-            parts.collect::<Result<_, _>>()?
+            let each = tables(&source, parts)?.into_iter();
+            each.map(|part| complete(&source, part, &common))
+                .collect::<Result<_, _>>()?
         }
     };
-    let mut parts = parts
+    let mut parts = tables
         .into_iter()
         .map(|table| part(&source, table))
         .collect::<Result<Vec<Part>, _>>()?;

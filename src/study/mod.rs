@@ -207,8 +207,10 @@ impl Study {
         let path = Path::new(name_or_file);
         let is_built_in = STUDIES.iter().any(|study| study.info.name == name_or_file);
         if !is_built_in && path.is_dir() {
-            let path = path.to_owned();
-            return Err(StudyError::Directory { path }.into());
+            let directory = StudyError::Directory {
+                path: path.to_owned(),
+            };
+            return Err(directory.into());
         }
         let is_file = path.extension().is_some_and(|ending| ending == "toml")
             || name_or_file.contains(std::path::MAIN_SEPARATOR)

@@ -178,8 +178,8 @@ impl Part {
         let (metric_name, name) = (metric.name, self.name());
         if self.is_search() && !metric.is_of_search() {
             let of_search = METRICS.iter().filter(|one| one.is_of_search());
-            let there: Vec<_> = of_search.map(|one| one.name).collect();
-            let there = there.join(", ");
+            let names: Vec<_> = of_search.map(|one| one.name).collect();
+            let there = names.join(", ");
             return Err(format!(
                 "the part `{name}` searches for a limit, which has no metric `{metric_name}`; expected one of: {there}"
             ));

@@ -153,13 +153,13 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
             (stated, 0, header.hop_limit())
         }
     };
-    let stated = match stated {
+    let whole_bytes = match stated {
         0 => (frame.wire_bytes as usize).saturating_sub(link.bytes),
         stated => stated,
     };
     let before_tcp = tcp.as_ptr().addr() - ip_bytes.as_ptr().addr();
     let header_bytes = usize::from(tcp[12] >> 4) * 4;
-    let payload_bytes = stated.checked_sub(before_tcp + header_bytes);
+    let payload_bytes = whole_bytes.checked_sub(before_tcp + header_bytes);
     let Some(payload_bytes) = payload_bytes.filter(|_| header_bytes >= 20) else {
         return Err(Other::Malformed);
     };

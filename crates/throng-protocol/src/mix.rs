@@ -101,8 +101,8 @@ pub(super) fn order_of(weights: &[u32], most_rounds: u64, seed: u64) -> Vec<u32>
         return vec![0; weights.len()];
     }
     let reduced: Vec<u64> = reduced(weights).collect();
-    let rounds = ORDER_LENGTH.div_ceil(reduced.iter().sum());
-    let rounds = match rounds.min(most_rounds) {
+    let wanted = ORDER_LENGTH.div_ceil(reduced.iter().sum());
+    let rounds = match wanted.min(most_rounds) {
         0..FEWEST_ROUNDS => 1,
         rounds => rounds,
     };

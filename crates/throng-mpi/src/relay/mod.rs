@@ -130,11 +130,9 @@ fn silence() -> anyhow::Result<Duration> {
     let Ok(text) = std::env::var(SILENCE) else {
         return Ok(Duration::from_secs_f64(SILENCE_S));
     };
-    let seconds = text
-        .parse()
-        .ok()
-        .filter(|seconds| (0.5..=600.0).contains(seconds));
-    let seconds = seconds.with_context(|| {
+    let number = text.parse().ok();
+    let allowed = number.filter(|seconds| (0.5..=600.0).contains(seconds));
+    let seconds = allowed.with_context(|| {
         format!("{SILENCE} is how many seconds a rank may be silent, 0.5 to 600, not `{text}`")
     })?;
     Ok(Duration::from_secs_f64(seconds))

@@ -41,8 +41,7 @@ fn table(report: &Report<'_>, clients: u32) -> Option<Block> {
     let rows: Vec<_> = report.summary.rows_at(clients).collect();
     let steps = &rows.iter().find(|row| !row.steps.is_empty())?.steps;
     let of_one = |place: usize| {
-        let rows = rows.iter();
-        rows.filter_map(move |row| {
+        rows.iter().filter_map(move |row| {
             let step = row.steps.get(place)?;
             Some(made(&step.name, &row.server, &step.metrics, SHOWN))
         })

@@ -174,11 +174,11 @@ fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
         check_name(name)?;
         (name.to_owned(), port)
     };
-    let port = match (port.filter(|port| !port.is_empty()), scheme.usual_port()) {
+    let known_port = match (port.filter(|port| !port.is_empty()), scheme.usual_port()) {
         (Some(port), _) => Some(read_port(port)?),
         (None, usual) => usual,
     };
-    if name.is_empty() && (scheme != Scheme::Tcp || port.is_none()) {
+    if name.is_empty() && (scheme != Scheme::Tcp || known_port.is_none()) {
         return Err(format!("the host is missing; write {}", example(scheme)));
     }
     // A port alone means this machine.
@@ -187,7 +187,7 @@ fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
     } else {
         name
     };
-    let port = port.ok_or_else(|| {
+    let port = known_port.ok_or_else(|| {
         let host = super::written_host(&name, None);
         format!("the port is missing; write {host}:PORT, or http://{host}")
     })?;

@@ -42,12 +42,12 @@ const NEWER: &str = "run Linux 6.0 or newer";
 /// If something is missing or forbidden; the error names it, and the remedy.
 pub fn supported() -> Result<(), NoRing> {
     Ring::new()?;
-    let probe = || -> io::Result<Probe> {
+    let probed = || -> io::Result<Probe> {
         let mut probe = Probe::new();
         IoUring::new(2)?.submitter().register_probe(&mut probe)?;
         Ok(probe)
     };
-    let probe = probe().map_err(|error| explain(&error))?;
+    let probe = probed().map_err(|error| explain(&error))?;
     match OPERATIONS
         .iter()
         .find(|(code, _)| !probe.is_supported(*code))

@@ -302,8 +302,10 @@ impl Frames {
                         is_last: true,
                     }
                 } else {
-                    let payload = Cow::Borrowed(payload);
-                    Piece::Frame { head, payload }
+                    Piece::Frame {
+                        head,
+                        payload: Cow::Borrowed(payload),
+                    }
                 }));
             }
         }
@@ -365,10 +367,10 @@ impl Frames {
     ) -> Result<Piece<'a>, Violation> {
         let padding = match (data.padding, input.split_first()) {
             (Some(padding), _) => padding,
-            (None, Some((padding, rest))) => {
+            (None, Some((byte, rest))) => {
                 *input = rest;
                 data.left -= 1;
-                let padding = u32::from(*padding);
+                let padding = u32::from(*byte);
                 if padding > data.left {
                     return violation(Code::PROTOCOL, "the padding is longer than its frame");
                 }

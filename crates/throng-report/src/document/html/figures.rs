@@ -47,15 +47,15 @@ fn id(scope: Scope<'_>, figure: &Figure) -> String {
 
 /// One button per server, which hides the server, shows it again or shows it alone.
 fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
-    let places = |places: &[usize]| {
-        let places: Vec<String> = places.iter().map(usize::to_string).collect();
-        places.join(" ")
+    let joined = |places: &[usize]| {
+        let numbers: Vec<String> = places.iter().map(usize::to_string).collect();
+        numbers.join(" ")
     };
     html! {
         @if figures.key.len() > 1 {
             div.key role="group" aria-label=(scope.named("Servers shown in the figures")) hidden {
                 @for (at, name) in &figures.key {
-                    button type="button" aria-pressed="true" data-server=(places(at)) title="Click to hide or show; double-click or Shift+Enter to show only this one." {
+                    button type="button" aria-pressed="true" data-server=(joined(at)) title="Click to hide or show; double-click or Shift+Enter to show only this one." {
                         @for place in at.iter().take(1) { (swatch(*place)) }
                         (name)
                     }
