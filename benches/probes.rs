@@ -88,13 +88,13 @@ mod linux {
         let Some(address) = line.split(' ').nth(2) else {
             bail!("the server says {line:?}");
         };
-        let address: SocketAddr = address.parse().with_context(|| line.clone())?;
+        let parsed: SocketAddr = address.parse().with_context(|| line.clone())?;
         let whole = format!("{}s", (2 * WARM_UP + time).as_secs());
         let load = start(
             1,
             &[
                 "load",
-                &address.to_string(),
+                &parsed.to_string(),
                 "--clients",
                 &clients.to_string(),
                 "--duration",
@@ -109,7 +109,7 @@ mod linux {
             let mut panel = Panel::prepare(&by_default(), subject, Purpose::Timed);
             panel.attach(Target {
                 tree: Tree::of(process.0.id()),
-                server: address.into(),
+                server: parsed.into(),
                 clients,
                 files: std::path::PathBuf::new(),
                 presence: throng::measure::probes::ClientPresence::default(),

@@ -68,8 +68,12 @@ impl Exports {
                 let why = |error| Usage(format!("cannot write {}: {error}", path.display()));
                 Some(file.map_err(why)?)
             };
-            let path = path.to_owned();
-            Ok(Export { form, path, file })
+            let owned = path.to_owned();
+            Ok(Export {
+                form,
+                path: owned,
+                file,
+            })
         };
         Ok(OpenExports(
             self.wanted().map(open).collect::<Result<_, _>>()?,

@@ -306,10 +306,10 @@ fn fell_short(load: &Load, plan: &Plan, stopped_by: Option<StoppedBy>) -> Option
     };
     let short = match plan.until {
         load::Until::Duration(wanted) => {
-            let wanted = format::time(wanted.as_secs_f64() * 1e6);
+            let time = format::time(wanted.as_secs_f64() * 1e6);
             let measured = format::time(window.duration_s * 1e6);
             if !load.errors.is_empty() && stopped_by == Some(StoppedBy::NoClientsLeft) {
-                Some(format!("all clients failed after {measured} of {wanted}"))
+                Some(format!("all clients failed after {measured} of {time}"))
             } else {
                 let counted = match &load.open_loop {
                     // Replies to requests that were due in the window, also if they came later.
@@ -561,8 +561,8 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
 /// Findings about the load, and about the fullest queue of the servers on this machine.
 fn all_findings(load: &Load, cpus: u32, queues: Vec<QueueWatch>) -> Vec<Finding> {
     let overflows = |queue: &BTreeMap<String, f64>| queue.get("listen_overflows").copied();
-    let queues = queues.into_iter().map(QueueWatch::end);
-    let fullest = queues.max_by(|one, other| {
+    let ended = queues.into_iter().map(QueueWatch::end);
+    let fullest = ended.max_by(|one, other| {
         let (one, other) = (overflows(one), overflows(other));
         one.unwrap_or(0.0).total_cmp(&other.unwrap_or(0.0))
     });

@@ -147,8 +147,8 @@ impl MeasureFlags {
             return (servers.clone(), clients.clone());
         }
         let (servers, clients) = plan::divide_cpus(&host::usable_cpus());
-        let servers = servers.into_iter().filter(|_| starts_servers);
-        (servers.collect(), clients)
+        let each = servers.into_iter().filter(|_| starts_servers);
+        (each.collect(), clients)
     }
 
     /// Whether the command line names CPUs.

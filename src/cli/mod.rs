@@ -281,19 +281,19 @@ pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
     cluster: Option<Box<dyn Cluster>>,
 ) -> ExitCode {
-    let arguments: Vec<_> = arguments.into_iter().collect();
-    let grammar = short_help::with_typed_alias(command(), arguments.iter().skip(1).cloned());
+    let all: Vec<_> = arguments.into_iter().collect();
+    let grammar = short_help::with_typed_alias(command(), all.iter().skip(1).cloned());
     let mut command = MEASURING.into_iter().fold(grammar, |command, name| {
         command.mut_subcommand(name, lab::shown)
     });
     let parsed = command
-        .try_get_matches_from_mut(&arguments)
+        .try_get_matches_from_mut(&all)
         .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
         .map_err(|error| error.format(&mut command));
     match parsed {
         Ok(cli) => perform(cli, &mut cluster.map_or(Origin::Here, Origin::Cluster)),
         Err(error) => {
-            let error = unknown::explained(error, &words(arguments));
+            let error = unknown::explained(error, &words(all));
             output::usage(&error);
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
         }

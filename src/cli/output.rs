@@ -96,15 +96,15 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) fn error(error: &anyhow::Error) {
     let mut causes = String::new();
     for cause in error.chain() {
-        let cause = cause.to_string();
+        let text = cause.to_string();
         // A context may already contain its cause.
-        if causes.ends_with(&cause) {
+        if causes.ends_with(&text) {
             continue;
         }
         if !causes.is_empty() {
             causes.push_str(": ");
         }
-        causes.push_str(&cause);
+        causes.push_str(&text);
     }
     let message = harmless(&shortened(&without_numbers(&causes), LONGEST));
     to_stderr(&format!("{ERROR}error:{ERROR:#} {message}"));
@@ -218,8 +218,8 @@ pub(super) fn harmless(text: &str) -> String {
 fn colour(text: &str) -> Option<usize> {
     let (numbers, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
     let plain = |number: &str| {
-        let number = number.parse::<u8>();
-        number.is_ok_and(|number| matches!(number, 0..=2 | 22 | 30..=37 | 39 | 90..=97))
+        let parsed = number.parse::<u8>();
+        parsed.is_ok_and(|number| matches!(number, 0..=2 | 22 | 30..=37 | 39 | 90..=97))
     };
     let is_ours = numbers.split(';').all(plain);
     is_ours.then_some("\u{1b}[".len() + numbers.len() + 1)

@@ -125,9 +125,9 @@ pub(super) fn exit(made: &ReportOutcome, accepted: OutputOptions) -> Exit {
 pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     let last = trials.iter().rev().find_map(|trial| trial.failure.as_ref());
     let why = last.map_or("a client host was lost", |failure| &failure.reason);
-    let directory = directory.display();
+    let shown = directory.display();
     anyhow::anyhow!(
-        "{why}; the trials before are in {directory}, and --resume continues with as many hosts"
+        "{why}; the trials before are in {shown}, and --resume continues with as many hosts"
     )
 }
 
@@ -152,8 +152,8 @@ pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> an
     } else {
         ""
     };
-    let directory = directory.display();
-    anyhow::anyhow!("{server} {what}: {reason}{output}\nthe record is in {directory}{others}")
+    let shown = directory.display();
+    anyhow::anyhow!("{server} {what}: {reason}{output}\nthe record is in {shown}{others}")
 }
 
 /// The last lines of a server's output, indented.
@@ -395,9 +395,9 @@ pub(super) fn first_free(wanted: &Path) -> Result<PathBuf, Usage> {
 }
 
 fn cannot_create(path: &Path, why: &dyn std::fmt::Display) -> Usage {
-    let path = path.display();
+    let shown = path.display();
     Usage(format!(
-        "cannot create {path}: {why}; choose another directory with --output"
+        "cannot create {shown}: {why}; choose another directory with --output"
     ))
 }
 

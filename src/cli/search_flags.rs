@@ -165,9 +165,9 @@ impl SearchFlags {
             None => "the default of --max".to_owned(),
         };
         let connected = clients.unwrap_or(wanted as u32);
-        let hosts = hosts.max(1) as u32;
-        let (fits, shortage) = preflight::most(connected.div_ceil(hosts), threads, resources);
-        let fits = fits.saturating_mul(hosts);
+        let count = hosts.max(1) as u32;
+        let (fits, shortage) = preflight::most(connected.div_ceil(count), threads, resources);
+        let fits = fits.saturating_mul(count);
         match (find, shortage) {
             (Find::Rate | Find::Sessions, Some(shortage)) => Err(shortage.into()),
             (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),

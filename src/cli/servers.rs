@@ -111,12 +111,12 @@ pub(super) fn kinds(
     shell: bool,
     cwds: &[Option<String>],
 ) -> Result<Vec<Kind>, Usage> {
-    let cwds = cwds
+    let directories = cwds
         .iter()
         .map(Option::as_deref)
         .chain(std::iter::repeat(None));
-    let texts = texts.iter().zip(cwds);
-    texts
+    let pairs = texts.iter().zip(directories);
+    pairs
         .map(|(text, cwd)| kind(text, shell, cwd.map(Path::new)))
         .collect()
 }
@@ -302,12 +302,12 @@ impl ChosenServer {
                 })
             }
             Kind::Foreign(words) => {
-                let program = program.to_string_lossy();
-                let words: Vec<String> = words
+                let path = program.to_string_lossy();
+                let replaced: Vec<String> = words
                     .iter()
-                    .map(|word| word.replace(PROGRAM, &program))
+                    .map(|word| word.replace(PROGRAM, &path))
                     .collect();
-                let first = words.first().map_or("", String::as_str);
+                let first = replaced.first().map_or("", String::as_str);
                 if executable(first, None, own.cwd.as_deref().map(Path::new)).is_none() {
                     return Err(Unsupported {
                         reason: format!("program `{first}` not found"),
@@ -317,7 +317,7 @@ impl ChosenServer {
                 }
                 Ok(ServerInfo {
                     summary: "a command".to_owned(),
-                    command: words,
+                    command: replaced,
                     foreign: Some(Foreign {
                         ready: self.ready.clone().filter(|ready| ready != "tcp"),
                         stop_signal: self.stop_signal.clone().filter(|name| name != "TERM"),

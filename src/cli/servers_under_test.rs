@@ -177,8 +177,8 @@ pub(super) fn take_part(
     let mut stop_signals = each("stop-signal", &care.stop_signal, foreign)?.into_iter();
     let mut named_by = care.running.named_by(kinds)?.into_iter();
     let hooks = |name: &str, given: &[String]| -> Result<Vec<Vec<String>>, Usage> {
-        let given = each(name, given, kinds.len())?.into_iter().zip(kinds);
-        given
+        let pairs = each(name, given, kinds.len())?.into_iter().zip(kinds);
+        pairs
             .map(|(text, kind)| hook(name, text, care.shell, kind))
             .collect()
     };
@@ -294,8 +294,8 @@ fn names(texts: &[String], given: &[String], kinds: &[Kind]) -> Result<Vec<Strin
             )));
         }
     }
-    let texts = texts.iter().zip(kinds);
-    let mut names: Vec<String> = texts
+    let pairs = texts.iter().zip(kinds);
+    let mut names: Vec<String> = pairs
         .map(|(text, kind)| servers::short_name(text, kind))
         .collect();
     names[..given.len()].clone_from_slice(given);

@@ -122,8 +122,8 @@ pub(super) fn with_typed_alias(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
 ) -> clap::Command {
     let names = ["compare", "measure"];
-    let mut arguments = arguments.into_iter();
-    let typed = arguments.find(|word| names.iter().any(|name| word == name));
+    let mut all = arguments.into_iter();
+    let typed = all.find(|word| names.iter().any(|name| word == name));
     if typed.is_none_or(|typed| typed != "measure") {
         return command;
     }

@@ -17,10 +17,10 @@ pub(super) struct Thresholds {
 impl Thresholds {
     /// Rejects conditions on servers that are not part of the run, or on steps that its sessions do not have.
     pub(super) fn check(&self, servers: &[&str], steps: &[String]) -> Result<(), Usage> {
-        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        let names: Vec<&str> = steps.iter().map(String::as_str).collect();
         for text in &self.fail_if {
             let condition = Condition::parse(text).map_err(Usage)?;
-            let named = condition.named(servers, &steps);
+            let named = condition.named(servers, &names);
             named.map_err(|why| Usage(format!("--fail-if: {why}")))?;
         }
         Ok(())

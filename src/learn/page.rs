@@ -84,8 +84,8 @@ fn notes_of<'a>(list: &[&'a str]) -> Vec<Note<'a>> {
     for line in list {
         let begun = line.strip_prefix("- `");
         if let Some((at, says)) = begun.and_then(|note| note.split_once("`: ")) {
-            let says = says.to_owned();
-            notes.push(Note { at, says });
+            let owned = says.to_owned();
+            notes.push(Note { at, says: owned });
         } else if let Some(note) = notes.last_mut() {
             note.says += &format!(" {}", line.trim_start());
         }
@@ -194,8 +194,8 @@ impl Page {
         let fits = widths.iter().map(|width| width + 2).sum::<usize>() <= self.width;
         let gap = if fits { "  " } else { " " };
         let aligned = |row_cells: &[String]| -> String {
-            let row_cells = row_cells.iter().zip(&widths);
-            row_cells
+            let pairs = row_cells.iter().zip(&widths);
+            pairs
                 .map(|(cell, width)| format!("{gap}{cell:>width$}"))
                 .collect()
         };
@@ -222,8 +222,8 @@ impl Page {
         let widest = drawing.iter().map(|line| columns(line)).max().unwrap_or(0);
         let indent = self.width.saturating_sub(widest).min(4);
         for line in drawing {
-            let line = with_calls(line);
-            self.lines.push(format!("{}{line}", " ".repeat(indent)));
+            let owned = with_calls(line);
+            self.lines.push(format!("{}{owned}", " ".repeat(indent)));
         }
     }
 

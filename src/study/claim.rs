@@ -211,8 +211,8 @@ impl Checker<'_> {
                 Err((String::new(), why))
             }
             (named, _) => {
-                let named = named.iter().enumerate();
-                named
+                let numbered = named.iter().enumerate();
+                numbered
                     .map(|(place, name)| self.part(name).map_err(at(&format!("parts.{place}"))))
                     .collect()
             }
@@ -263,11 +263,11 @@ impl Checker<'_> {
             let why = "the baseline is the value itself; add a `server`, a `part` or a number of `clients`";
             return Err(("baseline".to_owned(), why.to_owned()));
         }
-        let part = part
+        let found = part
             .as_ref()
             .map_or(Ok(own), |name| self.part(name))
             .map_err(at("baseline.part"))?;
-        part.measures(metric).map_err(at("baseline.part"))?;
+        found.measures(metric).map_err(at("baseline.part"))?;
         let same = own.server_names();
         let (key, wanted) = match (server, self.expect.servers.as_slice()) {
             (Some(server), _) => ("baseline.server", std::slice::from_ref(server)),
@@ -276,13 +276,13 @@ impl Checker<'_> {
         };
         wanted
             .iter()
-            .try_for_each(|named| has_server(part, named).map_err(at(key)))?;
+            .try_for_each(|named| has_server(found, named).map_err(at(key)))?;
         if let Some(clients) = clients {
             if metric.is_over_clients() {
                 let why = "the metric is a single value for all numbers of clients".to_owned();
                 return Err(("baseline.clients".to_owned(), why));
             }
-            has_clients(part, *clients).map_err(at("baseline.clients"))?;
+            has_clients(found, *clients).map_err(at("baseline.clients"))?;
         }
         match factor {
             Some(factor) if !(factor.is_finite() && *factor > 0.0) => Err((

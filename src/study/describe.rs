@@ -169,10 +169,10 @@ impl Part {
         }
         let least = about(self.about(Duration::ZERO));
         if let Some(slices) = self.slices {
-            let slices = slices.as_secs_f64();
+            let seconds = slices.as_secs_f64();
             let _ = write!(
                 text,
-                "  slices    side by side, {slices} s with each number of clients; about {least}"
+                "  slices    side by side, {seconds} s with each number of clients; about {least}"
             );
             return text;
         }

@@ -259,8 +259,8 @@ impl Study {
         if let Some(name) = &self.custom_load
             && self.parts.len() > 1
         {
-            let name = name.get_ref().as_str();
-            self.parts.retain(|part| part.name() == name);
+            let text = name.get_ref().as_str();
+            self.parts.retain(|part| part.name() == text);
             for part in &mut self.parts {
                 part.question = None;
                 part.scenes.clear();

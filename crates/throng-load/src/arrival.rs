@@ -38,8 +38,8 @@ pub(super) fn time_to_think(think: Think, random: &mut fastrand::Rng) -> u64 {
         Think::None => 0,
         Think::Fixed(time) => nanoseconds(time),
         Think::Uniform(shortest, longest) => {
-            let shortest = nanoseconds(shortest);
-            random.u64(shortest..=nanoseconds(longest).max(shortest))
+            let shortest_ns = nanoseconds(shortest);
+            random.u64(shortest_ns..=nanoseconds(longest).max(shortest_ns))
         }
         Think::Exponential(mean) => {
             (unit_process::gap(random) * nanoseconds(mean) as f64).round() as u64

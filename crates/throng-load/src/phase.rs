@@ -150,8 +150,8 @@ impl Phases {
                 Until::Duration(_) => (u64::MAX, u64::MAX),
                 Until::Requests(_) | Until::Bytes(_) => (now, u64::MAX),
                 Until::Each { limit, .. } => {
-                    let limit = limit.map_or(u64::MAX, nanoseconds);
-                    (now, now.saturating_add(limit))
+                    let limit_ns = limit.map_or(u64::MAX, nanoseconds);
+                    (now, now.saturating_add(limit_ns))
                 }
             },
             ending: match plan.until {
@@ -358,13 +358,13 @@ impl Phases {
             }
             Until::Bytes(bytes) => progress.bytes as f64 / bytes.max(1) as f64,
             Until::Duration(duration) => {
-                let duration = nanoseconds(duration);
+                let duration_ns = nanoseconds(duration);
                 let until = match (&self.warming, self.phase) {
                     _ if self.window.0 < u64::MAX => self.window.1,
-                    (Some(warming), Phase::WarmUp) => warming.earliest_end(now) + duration,
+                    (Some(warming), Phase::WarmUp) => warming.earliest_end(now) + duration_ns,
                     _ => return 0.0,
                 };
-                let total = self.warm_up + duration;
+                let total = self.warm_up + duration_ns;
                 1.0 - until.saturating_sub(now) as f64 / total.max(1) as f64
             }
             Until::Each { .. } => {

@@ -29,11 +29,11 @@ pub struct Workers {
 /// The workers for `clients` concurrent clients: `threads`, or as many as needed to have a descriptor for each client
 /// if a table holds `descriptors`.
 pub fn workers(clients: u32, threads: usize, descriptors: Option<u64>) -> Workers {
-    let clients = u64::from(clients);
+    let count = u64::from(clients);
     let a_table = descriptors.map_or(u64::MAX, |limit| limit.saturating_sub(OWN_DESCRIPTORS));
     Workers {
-        threads: threads.max(clients.div_ceil(a_table.max(1)) as usize),
-        own_tables: clients > a_table,
+        threads: threads.max(count.div_ceil(a_table.max(1)) as usize),
+        own_tables: count > a_table,
     }
 }
 

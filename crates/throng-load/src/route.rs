@@ -159,8 +159,8 @@ impl Routes {
             }
             Ok(target.with_sources(fitting, count.min(share.max(1))))
         };
-        let targets = targets.iter().map(route).collect::<Result<_, _>>()?;
-        Ok(Self { targets })
+        let routes = targets.iter().map(route).collect::<Result<_, _>>()?;
+        Ok(Self { targets: routes })
     }
 
     /// The route of client `number`.

@@ -74,8 +74,8 @@ impl Frame {
         if rank == TO_RELAY {
             return Ok(Self::Control(serde_json::from_slice(&body)?));
         }
-        let rank = rank as usize;
-        Ok(Self::Worker { rank, body })
+        let index = rank as usize;
+        Ok(Self::Worker { rank: index, body })
     }
 }
 
@@ -126,15 +126,15 @@ impl Reader {
                 .rev()
                 .fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte))
         });
-        let length = length as usize;
-        if length > LONGEST {
+        let count = length as usize;
+        if count > LONGEST {
             return Err(io::Error::other("a frame of the other process has no end"));
         }
-        let Some(body) = rest.get(..length) else {
+        let Some(body) = rest.get(..count) else {
             return Ok(None);
         };
         let frame = Frame::decode(rank, body.to_vec())?;
-        self.from += HEAD + length;
+        self.from += HEAD + count;
         Ok(Some(frame))
     }
 }

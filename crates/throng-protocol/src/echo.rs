@@ -184,13 +184,13 @@ impl EchoRequesters {
         static SIZES: Interned<(Mix<usize>, u64), [usize]> = Interned::new();
         let (mix, seed) = (settings.size, settings.seed);
         let sizes = SIZES.get((mix, seed), |_| mix.order(seed).into());
-        let clients = clients
+        let made = clients
             .into_iter()
             .map(|client| EchoClient::new(client, mix.first(client, seed, sizes.len()), sizes));
         Self {
             pattern: pattern(settings.size.largest()),
             sizes,
-            clients: clients.collect(),
+            clients: made.collect(),
         }
     }
 }
@@ -230,14 +230,14 @@ impl EchoClient {
 
 impl Requesters for EchoRequesters {
     fn begin(&mut self, client: usize) -> &'static [u8] {
-        let client = &mut self.clients[client];
-        client.unanswered += 1;
-        if client.leaving.bytes == 0 {
-            client.begin_to_send(self.sizes);
+        let state = &mut self.clients[client];
+        state.unanswered += 1;
+        if state.leaving.bytes == 0 {
+            state.begin_to_send(self.sizes);
         } else {
-            client.waiting += 1;
+            state.waiting += 1;
         }
-        client.leaving.of(self.pattern)
+        state.leaving.of(self.pattern)
     }
 
     fn pending(&self, client: usize) -> &'static [u8] {
@@ -245,13 +245,13 @@ impl Requesters for EchoRequesters {
     }
 
     fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
-        let client = &mut self.clients[client];
-        client.leaving = client.leaving.after(count);
-        if client.leaving.bytes == 0 && client.waiting > 0 {
-            client.waiting -= 1;
-            client.begin_to_send(self.sizes);
+        let state = &mut self.clients[client];
+        state.leaving = state.leaving.after(count);
+        if state.leaving.bytes == 0 && state.waiting > 0 {
+            state.waiting -= 1;
+            state.begin_to_send(self.sizes);
         }
-        client.leaving.of(self.pattern)
+        state.leaving.of(self.pattern)
     }
 
     fn state_address(&self, client: usize) -> *const u8 {
@@ -259,39 +259,39 @@ impl Requesters for EchoRequesters {
     }
 
     fn drop_requests(&mut self, client: usize) {
-        let client = &mut self.clients[client];
-        (client.leaving, client.waiting, client.unanswered) = (Piece::default(), 0, 0);
-        client.expect(client.next, self.sizes);
+        let state = &mut self.clients[client];
+        (state.leaving, state.waiting, state.unanswered) = (Piece::default(), 0, 0);
+        state.expect(state.next, self.sizes);
     }
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
-        let client = &mut self.clients[client];
+        let state = &mut self.clients[client];
         // One complete reply is the usual case. The other cases are in a separate function to keep this one short.
-        if client.unanswered > 0 && input == client.due.of(self.pattern) {
-            client.complete(self.sizes);
+        if state.unanswered > 0 && input == state.due.of(self.pattern) {
+            state.complete(self.sizes);
             return Ok(Replies {
                 completed: 1,
                 ..Replies::default()
             });
         }
-        client.receive_pieces(input, self.pattern, self.sizes)
+        state.receive_pieces(input, self.pattern, self.sizes)
     }
 
     fn exchange(&mut self, client: usize, input: &[u8]) -> Option<&'static [u8]> {
-        let client = &mut self.clients[client];
-        let is_only = client.unanswered == 1 && client.leaving.bytes == 0;
-        if !is_only || input != client.due.of(self.pattern) {
+        let state = &mut self.clients[client];
+        let is_only = state.unanswered == 1 && state.leaving.bytes == 0;
+        if !is_only || input != state.due.of(self.pattern) {
             return None;
         }
-        client.expect(client.next, self.sizes);
-        client.next = client.next.following(self.sizes);
-        Some(client.due.of(self.pattern))
+        state.expect(state.next, self.sizes);
+        state.next = state.next.following(self.sizes);
+        Some(state.due.of(self.pattern))
     }
 
     fn take_back(&mut self, client: usize, bytes: usize) {
-        let client = &mut self.clients[client];
-        let sent = client.due.bytes as usize - bytes;
-        client.leaving = client.due.after(sent);
+        let state = &mut self.clients[client];
+        let sent = state.due.bytes as usize - bytes;
+        state.leaving = state.due.after(sent);
     }
 }
 

@@ -73,12 +73,12 @@ impl FromStr for Statuses {
         for part in text.split(',').map(str::trim) {
             let wrong = || format!("`{part}` is not a status like 200 or a class like 2xx");
             if let Some(class) = part.strip_suffix("xx") {
-                let class: u16 = class
+                let number: u16 = class
                     .parse()
                     .ok()
                     .filter(|class| (1..=5).contains(class))
                     .ok_or_else(wrong)?;
-                (class * 100..class * 100 + 100).for_each(|status| statuses.insert(status));
+                (number * 100..number * 100 + 100).for_each(|status| statuses.insert(status));
             } else {
                 let is_status = part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_digit());
                 let status: u16 = part

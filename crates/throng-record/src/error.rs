@@ -83,11 +83,14 @@ pub enum StoreError {
 impl StoreError {
     /// No record can be read from this directory.
     pub(super) fn missing(directory: &Path) -> Self {
-        let directory = directory.to_owned();
-        match newest_within(&directory) {
-            Some(newest) => Self::Within { directory, newest },
-            None if directory.exists() => Self::Missing(directory),
-            None => Self::Absent(directory),
+        let path = directory.to_owned();
+        match newest_within(&path) {
+            Some(newest) => Self::Within {
+                directory: path,
+                newest,
+            },
+            None if path.exists() => Self::Missing(path),
+            None => Self::Absent(path),
         }
     }
 
@@ -118,6 +121,10 @@ fn newest_within(directory: &Path) -> Option<PathBuf> {
 }
 
 pub(super) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::File { what, path, source }
+    let owned = path.to_owned();
+    move |source| StoreError::File {
+        what,
+        path: owned,
+        source,
+    }
 }

@@ -174,8 +174,8 @@ impl Load {
             self.window.intervals_by_tenth.len() as u64,
         );
         let begins = |number: u64| (number * clients).div_ceil(tenths.max(1));
-        let tenth = tenth as u64;
-        (begins(tenth + 1) - begins(tenth)) as f64 / clients.max(1) as f64
+        let index = tenth as u64;
+        (begins(index + 1) - begins(index)) as f64 / clients.max(1) as f64
     }
 
     /// Replies while events are counted: with short-lived clients, all; otherwise all but the first one to each

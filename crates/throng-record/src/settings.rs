@@ -14,7 +14,8 @@ impl Settings {
     /// How the load of another run differs: key, value here, and value there.
     pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
         let cpus = |cpus: &[u32]| format!("{cpus:?}");
-        let link = |link: Option<Link>| link.map_or_else(|| "none".to_owned(), |link| link.words());
+        let in_words =
+            |link: Option<Link>| link.map_or_else(|| "none".to_owned(), |link| link.words());
         let own = [
             (
                 "clients",
@@ -26,7 +27,7 @@ impl Settings {
                 self.backlog.to_string(),
                 other.backlog.to_string(),
             ),
-            ("simulated link", link(self.link), link(other.link)),
+            ("simulated link", in_words(self.link), in_words(other.link)),
             (
                 "server CPUs",
                 cpus(&self.server_cpus),

@@ -84,11 +84,11 @@ impl Answer {
         sentences.extend(scalability::sentences(summary));
         sentences.extend(failed(summary, largest));
         sentences.extend(connecting(summary));
-        let others = others.iter().rev();
+        let each = others.iter().rev();
         Self {
             first: first::of_run(summary, comparison, largest),
             headline: sentences,
-            others: others
+            others: each
                 .map(|clients| brief(summary, comparison, *clients))
                 .collect(),
             notes: notes(summary),

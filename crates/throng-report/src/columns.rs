@@ -117,8 +117,8 @@ impl Column {
                         .unwrap_or_default()
                 }
                 Detail::Others(others) => {
-                    let others: Vec<String> = others.iter().filter_map(other).collect();
-                    others.concat().trim_start_matches(", ").to_owned()
+                    let named: Vec<String> = others.iter().filter_map(other).collect();
+                    named.concat().trim_start_matches(", ").to_owned()
                 }
                 Detail::Errors => errors(row),
             },

@@ -42,8 +42,8 @@ pub(super) fn not_here(run: &Run, trials: &[Trial]) -> Vec<(String, Unsupported)
         }
     }
     let named = |(why, names): (Unsupported, BTreeSet<String>)| {
-        let names: Vec<String> = names.into_iter().collect();
-        (names.join(", "), why)
+        let all: Vec<String> = names.into_iter().collect();
+        (all.join(", "), why)
     };
     reasons.into_iter().map(named).collect()
 }

@@ -202,9 +202,9 @@ pub(crate) fn details(run: &Run) -> Vec<Condition> {
     let clients: Vec<String> = run.settings.clients.iter().map(u32::to_string).collect();
     let hosts = run.client_hosts.len().max(1).to_string();
     let listed = |kind, prefix: &'static str, values: &BTreeMap<String, String>| {
-        let values = values.clone().into_iter();
+        let pairs = values.clone().into_iter();
         let named =
-            values.map(move |(name, value)| Condition::new(kind, format!("{prefix}{name}"), value));
+            pairs.map(move |(name, value)| Condition::new(kind, format!("{prefix}{name}"), value));
         named.collect::<Vec<_>>()
     };
     let line = ("kernel command line", host.kernel_command_line.clone());

@@ -131,9 +131,9 @@ fn every_number_is_the_same_in_every_file() {
     let (largest, answer) = (report.summary.clients.last(), &report.answer);
     let sentences = answer.headline.join(" ");
     for metric in ["requests_per_s", "server_cpu_us_per_request"] {
-        let metric = named(metric).unwrap();
+        let metric_of_it = named(metric).unwrap();
         let of_best = report.summary.rows_at(*largest.unwrap()).filter_map(|row| {
-            let text = metric.unit.text(row.value(metric.name)?);
+            let text = metric_of_it.unit.text(row.value(metric_of_it.name)?);
             sentences.contains(&text).then_some(text)
         });
         compared[3] += of_best.count();

@@ -201,8 +201,8 @@ impl Shade {
         let goal = if self.step % 2 == 1 { 0.0 } else { 255.0 };
         let towards = |(red, green, blue): Rgb| {
             let mix = |channel: u8| {
-                let channel = f64::from(channel);
-                (channel + (goal - channel) * share).round() as u8
+                let value = f64::from(channel);
+                (value + (goal - value) * share).round() as u8
             };
             (mix(red), mix(green), mix(blue))
         };

@@ -196,10 +196,10 @@ fn hash(digits: &str) -> String {
 fn known<const N: usize>(
     facts: [(&'static str, Option<String>); N],
 ) -> Vec<(&'static str, String)> {
-    let facts = facts
+    let known = facts
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)));
-    facts.filter(|(_, value)| !value.is_empty()).collect()
+    known.filter(|(_, value)| !value.is_empty()).collect()
 }
 
 #[cfg(test)]

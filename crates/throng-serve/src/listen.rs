@@ -236,8 +236,8 @@ fn share_port(_: &Socket) -> io::Result<()> {
 
 /// The address of a peer, all zeros if it has none.
 fn address_of(peer: Option<SocketAddrAny>) -> SocketAddr {
-    let peer = peer.and_then(|peer| peer.try_into().ok());
-    peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))
+    let ip = peer.and_then(|peer| peer.try_into().ok());
+    ip.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
 /// Clients get descriptors below this one. The ones above are reserved for requests.

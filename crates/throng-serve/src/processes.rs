@@ -50,8 +50,8 @@ impl Proc {
         let mut entries = RawDir::new(root, &mut names);
         let mut busiest = BusiestProcesses::default();
         while let Some(entry) = entries.next() {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
+            let found = entry?;
+            let name = found.file_name().to_bytes();
             if let Some(pid) = number(name)
                 && let Some(used) = read_times(root, pid as u32, name)?
             {

@@ -44,21 +44,21 @@ impl FromStr for Network {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let width = width(address);
-        let prefix = prefix.map_or(Ok(width), str::parse).map_err(|_| wrong())?;
-        let host_bits = width.checked_sub(prefix).ok_or_else(wrong)?;
-        let base = match address {
-            IpAddr::V4(address) => {
-                let bits = u64::from(address.to_bits()) >> host_bits << host_bits;
+        let ip: IpAddr = address.parse().map_err(|_| wrong())?;
+        let width = width(ip);
+        let bits = prefix.map_or(Ok(width), str::parse).map_err(|_| wrong())?;
+        let host_bits = width.checked_sub(bits).ok_or_else(wrong)?;
+        let base = match ip {
+            IpAddr::V4(ip) => {
+                let bits = u64::from(ip.to_bits()) >> host_bits << host_bits;
                 Ipv4Addr::from_bits(bits as u32).into()
             }
-            IpAddr::V6(address) => {
-                let kept = address.to_bits().checked_shr(host_bits).unwrap_or(0);
+            IpAddr::V6(ip) => {
+                let kept = ip.to_bits().checked_shr(host_bits).unwrap_or(0);
                 Ipv6Addr::from_bits(kept.checked_shl(host_bits).unwrap_or(0)).into()
             }
         };
-        Ok(Self { base, prefix })
+        Ok(Self { base, prefix: bits })
     }
 }
 

@@ -280,8 +280,8 @@ impl LoadSpec {
                 let why = "the URL has a user name, and so has `user` or a header Authorization; leave out one of them";
                 return Err(SpecError::key("header", why));
             }
-            let user = STANDARD.encode(user);
-            self.header.push(format!("Authorization: Basic {user}"));
+            let encoded = STANDARD.encode(user);
+            self.header.push(format!("Authorization: Basic {encoded}"));
         }
         Ok(())
     }

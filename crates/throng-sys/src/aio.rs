@@ -46,9 +46,9 @@ pub enum Notice {
 pub fn set_pool_size(threads: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        let threads = libc::c_int::try_from(threads).unwrap_or(libc::c_int::MAX);
+        let count = libc::c_int::try_from(threads).unwrap_or(libc::c_int::MAX);
         let settings = gnu::Settings {
-            threads,
+            threads: count,
             idle_time_s: libc::c_int::MAX,
             ..gnu::Settings::default()
         };

@@ -10,10 +10,10 @@ use std::time::Duration;
 /// # Errors
 /// `NotFound` if the process has ended.
 pub fn process_cpu_time(pid: u32) -> io::Result<Duration> {
-    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+    let id = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let mut clock: libc::clockid_t = 0;
     // SAFETY: `clock` is valid for writing; the call keeps no pointer.
-    let error = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
+    let error = unsafe { libc::clock_getcpuclockid(id, &raw mut clock) };
     if error != 0 {
         return Err(io::Error::from_raw_os_error(error));
     }

@@ -247,7 +247,7 @@ pub(crate) fn open_with(
     cpu: libc::c_int,
     leader: Option<&File>,
 ) -> io::Result<File> {
-    let leader = leader.map_or(-1, File::as_raw_fd);
+    let group = leader.map_or(-1, File::as_raw_fd);
     // SAFETY: the kernel reads `size` bytes of `attributes`, which lives through the call.
     let descriptor = unsafe {
         libc::syscall(
@@ -255,7 +255,7 @@ pub(crate) fn open_with(
             std::ptr::from_ref(attributes),
             thread,
             cpu,
-            leader,
+            group,
             CLOSE_ON_EXEC,
         )
     };

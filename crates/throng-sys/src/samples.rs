@@ -214,19 +214,19 @@ impl Ring {
             else {
                 break;
             };
-            let length = usize::from(length);
-            let record = if let Some(record) = data.get(at..at + length) {
+            let bytes = usize::from(length);
+            let record = if let Some(record) = data.get(at..at + bytes) {
                 record
             } else {
                 whole.clear();
                 whole.extend_from_slice(&data[at..]);
-                whole.extend_from_slice(&data[..at + length - self.data_bytes]);
+                whole.extend_from_slice(&data[..at + bytes - self.data_bytes]);
                 &whole
             };
             if let Some(record) = parse(what, record) {
                 each(record);
             }
-            tail += length as u64;
+            tail += bytes as u64;
         }
         self.whole = whole;
         self.position(TAIL).store(tail, Ordering::Release);

@@ -72,8 +72,8 @@ impl FdSet {
 }
 
 fn place(fd: RawFd) -> (usize, usize) {
-    let fd = usize::try_from(fd).expect("an open descriptor is not negative");
-    (fd / BITS, 1 << (fd % BITS))
+    let number = usize::try_from(fd).expect("an open descriptor is not negative");
+    (number / BITS, 1 << (number % BITS))
 }
 
 /// Waits until a descriptor in `read` is readable or one in `write` writable, and removes all others from the sets.

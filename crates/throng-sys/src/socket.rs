@@ -33,11 +33,10 @@ fn set(
     option: libc::c_int,
     value: libc::c_int,
 ) -> Result<(), Errno> {
-    let socket = socket.as_fd().as_raw_fd();
+    let fd = socket.as_fd().as_raw_fd();
     let length = size_of_val(&value) as libc::socklen_t;
     // SAFETY: the kernel reads `length` bytes from `value`, which lives through the call.
-    let outcome =
-        unsafe { libc::setsockopt(socket, level, option, (&raw const value).cast(), length) };
+    let outcome = unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), length) };
     if outcome == 0 {
         Ok(())
     } else {

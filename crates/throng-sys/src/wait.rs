@@ -34,8 +34,8 @@ pub fn wait(queue: impl AsFd, events: &mut Vec<epoll::Event>, limit: Duration) -
             waited => return waited,
         }
     }
-    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
-    epoll::wait(queue, spare_capacity(events), Some(&limit))?;
+    let time = Timespec::try_from(limit).map_err(io::Error::other)?;
+    epoll::wait(queue, spare_capacity(events), Some(&time))?;
     Ok(())
 }
 

@@ -187,14 +187,14 @@ fn of_certificate(wrong: &CertificateError) -> Fault {
             expected,
             presented,
         } => {
-            let expected = expected.to_str();
+            let name = expected.to_str();
             let names = if presented.is_empty() {
                 "it names no host".to_owned()
             } else {
                 format!("it is for {}", names(presented))
             };
             let detail = format!(
-                "the server's certificate is not for {expected}: {names}; use --sni NAME, or -k"
+                "the server's certificate is not for {name}: {names}; use --sni NAME, or -k"
             );
             (Kind::WrongHost, detail)
         }

@@ -43,8 +43,8 @@ pub(super) fn encoded(name: &str) -> String {
 
 /// A part of a URL as text, if it is text.
 pub(super) fn decoded(text: &str) -> Option<String> {
-    let text = percent_decode_str(text).decode_utf8().ok()?;
-    Some(text.into_owned())
+    let decoded = percent_decode_str(text).decode_utf8().ok()?;
+    Some(decoded.into_owned())
 }
 
 /// The values of a form field, in order; `None` if any of them is not text.
@@ -70,8 +70,8 @@ pub(super) fn number(query: &str, name: &str) -> Option<u32> {
 /// Whether a text contains all words of a form field, in any case and order.
 pub(super) fn has_words(text: &str, words: &str) -> bool {
     let text = text.to_lowercase();
-    let mut words = words.split_whitespace();
-    words.all(|word| text.contains(&word.to_lowercase()))
+    let mut each = words.split_whitespace();
+    each.all(|word| text.contains(&word.to_lowercase()))
 }
 
 /// Whether `host`, as sent by a browser, is one of our own names, and not a name that another site gave this machine.

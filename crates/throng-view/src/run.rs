@@ -101,8 +101,8 @@ impl Progress {
         }];
         words.extend(self.percent.map(|percent| format!("{percent} %")));
         words.extend(self.left_s.and_then(|left| {
-            let left = Duration::try_from_secs_f64(left).ok()?;
-            Some(format!("about {} left", span(left)))
+            let time = Duration::try_from_secs_f64(left).ok()?;
+            Some(format!("about {} left", span(time)))
         }));
         words.join(", ")
     }

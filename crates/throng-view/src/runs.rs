@@ -409,10 +409,10 @@ fn records(directory: &Path) -> anyhow::Result<(Vec<String>, bool)> {
 fn within(directory: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
-        let entry = entry?;
+        let found = entry?;
         // A name that is not valid UTF-8 cannot be in a URL.
-        let name = entry.file_name().into_string().unwrap_or_default();
-        let is_directory = || entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let name = found.file_name().into_string().unwrap_or_default();
+        let is_directory = || found.file_type().is_ok_and(|kind| kind.is_dir());
         if is_entry(&name) && !name.starts_with('.') && is_directory() {
             names.push(name);
         }

@@ -244,8 +244,8 @@ fn outcome(trial: &Trial, problems: &[String]) -> Markup {
         };
         Block::Warning(format!("{invalid}{}", finding.text), finding.remedy.clone())
     }));
-    let problems = problems.iter();
-    all.extend(problems.map(|problem| Block::Warning(problem.clone(), String::new())));
+    let each = problems.iter();
+    all.extend(each.map(|problem| Block::Warning(problem.clone(), String::new())));
     html! {
         section.answer aria-labelledby="outcome" { h2 #outcome { "Result" } (blocks(&all)) }
     }

@@ -97,8 +97,9 @@ impl State {
     /// The figures with their trends.
     fn figures(&self) -> Vec<Figure<'_>> {
         let live_snapshot = &self.live_snapshot;
-        let time = |time: Option<u64>| or_absent(time.map(|time| time as f64 / 1e3), format::time);
-        let percent = |percent| or_absent(percent, |percent| format!("{percent:.0} %"));
+        let time_text =
+            |time: Option<u64>| or_absent(time.map(|time| time as f64 / 1e3), format::time);
+        let percent_text = |percent| or_absent(percent, |percent| format!("{percent:.0} %"));
         let figure = |name, value, trend, full| Figure {
             name,
             value,
@@ -108,8 +109,8 @@ impl State {
         let rate = or_absent(live_snapshot.replies_per_s, format::number);
         let times = format!(
             "{}, {}",
-            time(live_snapshot.clients.p50_ns),
-            time(live_snapshot.clients.p99_ns)
+            time_text(live_snapshot.clients.p50_ns),
+            time_text(live_snapshot.clients.p99_ns)
         );
         let mut figures = vec![
             figure("requests/s", rate, &self.rate, 0.0),
@@ -121,8 +122,8 @@ impl State {
                 live_snapshot.client_cpu_percent,
             );
             figures.extend([
-                figure("server CPU", percent(server), &self.server_cpu, 100.0),
-                figure("client CPU", percent(client), &self.client_cpu, 100.0),
+                figure("server CPU", percent_text(server), &self.server_cpu, 100.0),
+                figure("client CPU", percent_text(client), &self.client_cpu, 100.0),
             ]);
         }
         figures

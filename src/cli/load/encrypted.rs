@@ -20,9 +20,9 @@ const QUICKLY: Duration = Duration::from_secs(1);
 /// # Errors
 /// If a file cannot be read (the error names it), or the machine lacks something.
 pub(super) fn client(load: &LoadSpec, servers: &[Target]) -> anyhow::Result<Option<Arc<Client>>> {
-    let servers: Vec<String> = servers.iter().map(Target::authority).collect();
+    let names: Vec<String> = servers.iter().map(Target::authority).collect();
     let client = load.tls.as_ref().map(|tls| {
-        let client = Client::new(tls, load.alpn(), &servers);
+        let client = Client::new(tls, load.alpn(), &names);
         client.map_err(|error| Usage(format!("{error:#}")))
     });
     Ok(client.transpose()?.map(Arc::new))

@@ -73,18 +73,18 @@ enum HostAssignment {
 
 impl HostAssignment {
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let bytes = [bytes[at], bytes[at + 1]];
+        let pair = [bytes[at], bytes[at + 1]];
         match self {
-            Self::Little => u16::from_le_bytes(bytes),
-            Self::Big => u16::from_be_bytes(bytes),
+            Self::Little => u16::from_le_bytes(pair),
+            Self::Big => u16::from_be_bytes(pair),
         }
     }
 
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let bytes = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         match self {
-            Self::Little => u32::from_le_bytes(bytes),
-            Self::Big => u32::from_be_bytes(bytes),
+            Self::Little => u32::from_le_bytes(four),
+            Self::Big => u32::from_be_bytes(four),
         }
     }
 

@@ -47,11 +47,11 @@ impl FullQueues {
         if self.line.is_empty() {
             return 0;
         }
-        let now = now();
-        if now.saturating_sub(self.tried_at) < PAUSE.as_nanos() as u64 {
+        let read_at = now();
+        if read_at.saturating_sub(self.tried_at) < PAUSE.as_nanos() as u64 {
             return 0;
         }
-        self.tried_at = now;
+        self.tried_at = read_at;
         self.targets
     }
 

@@ -24,10 +24,10 @@ impl ClientPool {
             && at <= now
         {
             self.alarms.pop();
-            let slot = slot as usize;
-            self.details[slot].queued -= 1;
-            if self.wake(slot, at, now) {
-                return Some(slot);
+            let index = slot as usize;
+            self.details[index].queued -= 1;
+            if self.wake(index, at, now) {
+                return Some(index);
             }
         }
         while self.is_due_in_time(now) {

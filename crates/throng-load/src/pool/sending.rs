@@ -61,24 +61,24 @@ impl ClientPool {
     #[inline]
     pub(in super::super) fn count_sent(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
-        let count = count as u64;
-        client.bytes_sent += count;
-        self.progress.bytes += count;
+        let bytes = count as u64;
+        client.bytes_sent += bytes;
+        self.progress.bytes += bytes;
         // They were sent between the last clock reading and the next one.
         if self.window.has(client.sent) {
-            self.stats.window_bytes_sent += count;
+            self.stats.window_bytes_sent += bytes;
         }
     }
 
     /// Takes back bytes that counted as sent but were not: the connection failed, or the server had read enough.
     pub(in super::super) fn uncount_sent(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
-        let count = count as u64;
-        client.bytes_sent = client.bytes_sent.saturating_sub(count);
-        self.progress.bytes = self.progress.bytes.saturating_sub(count);
+        let bytes = count as u64;
+        client.bytes_sent = client.bytes_sent.saturating_sub(bytes);
+        self.progress.bytes = self.progress.bytes.saturating_sub(bytes);
         if self.window.has(client.sent) {
             let sent = &mut self.stats.window_bytes_sent;
-            *sent = sent.saturating_sub(count);
+            *sent = sent.saturating_sub(bytes);
         }
     }
 }

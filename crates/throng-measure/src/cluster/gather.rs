@@ -81,7 +81,7 @@ impl<'a> Gathering<'a> {
             let file = Draft::named(path);
             file.with_context(|| format!("cannot write {}", path.display()))
         };
-        let rows = rows.map(create).transpose()?;
+        let created = rows.map(create).transpose()?;
         cluster
             .start(orders)
             .inspect_err(|_| cluster.stop(STOP_LIMIT))
@@ -111,7 +111,7 @@ impl<'a> Gathering<'a> {
             cluster,
             whole: LoadStats::default(),
             phase: Phase::Connect,
-            rows,
+            rows: created,
             starts: Some(Vec::new()),
             lost: false,
             last_report: Instant::now(),

@@ -16,10 +16,10 @@ pub(crate) fn paired(text: &str) -> impl Iterator<Item = Counter<'_>> {
     })
     .filter(|((group, _), (again, _))| group == again)
     .flat_map(|((group, names), (_, values))| {
-        let values = values.split_ascii_whitespace();
+        let words = values.split_ascii_whitespace();
         names
             .split_ascii_whitespace()
-            .zip(values)
+            .zip(words)
             .filter_map(move |(name, value)| Some((group, name, value.parse().ok()?)))
     })
 }

@@ -25,13 +25,13 @@ impl ProcFile {
     /// # Errors
     /// When it does not exist or cannot be read.
     pub(crate) fn open(path: impl AsRef<Path>) -> Result<Self, Unsupported> {
-        let path = path.as_ref();
-        let opened = File::open(path).map(|file| Self {
+        let place = path.as_ref();
+        let opened = File::open(place).map(|file| Self {
             file,
             buffer: vec![0; ROOM],
         });
         opened.map_err(|error| Unsupported {
-            reason: format!("cannot read {}: {error}", path.display()),
+            reason: format!("cannot read {}: {error}", place.display()),
             remedy: "run on Linux with /proc mounted, as a user who may read this file".to_owned(),
         })
     }

@@ -124,7 +124,7 @@ impl Queue {
 
 fn read_queue(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<Queue>> {
     let mut queue: Option<Queue> = None;
-    let server = match server {
+    let written = match server {
         Endpoint::Tcp(server) => server,
         Endpoint::Unix(path) => {
             diag.each_unix_listener(|socket| {
@@ -138,9 +138,9 @@ fn read_queue(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<
     };
     // A server on [::] may accept IPv4 clients too; a server on an IPv4 address has a socket of that family.
     let question = Question {
-        ipv6: server.is_ipv6(),
+        ipv6: written.is_ipv6(),
         states: State::Listen.bit(),
-        local_port: server.port(),
+        local_port: written.port(),
         memory: true,
         ..Question::default()
     };

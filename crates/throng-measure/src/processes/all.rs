@@ -57,19 +57,19 @@ pub fn of(pid: i32) -> Option<Brief> {
 
 fn parse(line: &[u8]) -> Option<Brief> {
     // The name, in parentheses, may contain anything.
-    let line = String::from_utf8_lossy(line);
-    let (pid, rest) = line.split_once(" (")?;
+    let text = String::from_utf8_lossy(line);
+    let (pid, rest) = text.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(')')?;
-    let mut rest = rest.split_ascii_whitespace();
+    let mut fields = rest.split_ascii_whitespace();
     Some(Brief {
         pid: pid.parse().ok()?,
         name: name.to_owned(),
-        state: rest.next()?.chars().next()?,
-        parent: rest.next()?.parse().ok()?,
-        group: rest.next()?.parse().ok()?,
+        state: fields.next()?.chars().next()?,
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
         has_reaped: [5, 1]
             .iter()
-            .any(|ahead| rest.nth(*ahead).is_some_and(|faults| faults != "0")),
+            .any(|ahead| fields.nth(*ahead).is_some_and(|faults| faults != "0")),
     })
 }
 

@@ -64,8 +64,8 @@ pub(crate) fn abandoned(parent: &Path, prefix: &str) -> impl Iterator<Item = (Pa
         found.is_ok_and(|found| found.is_dir() && found.uid() == user)
     };
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let prefix = prefix.to_owned();
-    let has_prefix = move |name: &OsStr| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+    let owned = prefix.to_owned();
+    let has_prefix = move |name: &OsStr| name.as_encoded_bytes().starts_with(owned.as_bytes());
     let named = entries.filter(move |entry| has_prefix(&entry.file_name()));
     let paths = named
         .map(|entry| entry.path())

@@ -21,11 +21,11 @@ impl Groups {
         let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let mut directories = Vec::new();
         for (mount, path) in mounted(&lines, controller) {
-            let mount = Path::new(MOUNT).join(mount);
-            let own = mount.join(path.trim_start_matches('/'));
+            let directory = Path::new(MOUNT).join(mount);
+            let own = directory.join(path.trim_start_matches('/'));
             let up = own
                 .ancestors()
-                .take_while(|group| group.starts_with(&mount));
+                .take_while(|group| group.starts_with(&directory));
             directories.extend(up.filter(|group| group.is_dir()).map(Path::to_owned));
         }
         Self { directories }
@@ -208,9 +208,9 @@ pub(crate) fn named(path: &str) -> Option<PathBuf> {
 
 /// The group of a systemd unit with processes.
 pub(crate) fn of_unit(name: &str) -> Option<PathBuf> {
-    let name = unit_file(name);
+    let unit = unit_file(name);
     let all = below(Path::new(MOUNT)).into_iter();
-    let mut named = all.filter(|place| place.file_name().is_some_and(|last| *last == *name));
+    let mut named = all.filter(|place| place.file_name().is_some_and(|last| *last == *unit));
     named.find(|place| !members(place).is_empty())
 }
 

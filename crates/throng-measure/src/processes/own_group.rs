@@ -95,12 +95,12 @@ impl RunGroup {
         let mut group = OwnGroup::default();
         let mut doors: Vec<OwnedFd> = Vec::new();
         for directory in &self.directories {
-            let directory = directory.join(&name);
-            fs::create_dir(&directory).ok()?;
+            let own = directory.join(&name);
+            fs::create_dir(&own).ok()?;
             let door = OpenOptions::new()
                 .write(true)
-                .open(directory.join("cgroup.procs"));
-            group.directories.push(directory);
+                .open(own.join("cgroup.procs"));
+            group.directories.push(own);
             doors.push(door.ok()?.into());
         }
         spawn::enter(command, doors);
@@ -234,9 +234,10 @@ fn places(mounts: &str, own: &str) -> Vec<Place> {
         let Some((before, after)) = line.split_once(" - ") else {
             continue;
         };
-        let before: Vec<&str> = before.split(' ').collect();
-        let after: Vec<&str> = after.split(' ').collect();
-        let (&[_, _, _, root, mount, ..], &[kind, _, options, ..]) = (&before[..], &after[..])
+        let words_before: Vec<&str> = before.split(' ').collect();
+        let words_after: Vec<&str> = after.split(' ').collect();
+        let (&[_, _, _, root, mount, ..], &[kind, _, options, ..]) =
+            (&words_before[..], &words_after[..])
         else {
             continue;
         };

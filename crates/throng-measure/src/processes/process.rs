@@ -198,7 +198,7 @@ impl Process {
         }
         let group =
             watchdog::register(&mut command).context("cannot register with the watchdog")?;
-        let cpus = cpus.to_vec();
+        let copied = cpus.to_vec();
         let (parent, until_the_end) = channel::<()>();
         let (sender, receiver) = sync_channel(1);
         std::thread::Builder::new()
@@ -206,7 +206,7 @@ impl Process {
             .spawn(move || {
                 let prepared = prepare();
                 // The receiver waits for this.
-                let _ = sender.send((spawn(&mut command, &cpus), prepared));
+                let _ = sender.send((spawn(&mut command, &copied), prepared));
                 // Nothing is ever sent: the channel closes when the process is dropped.
                 let _ = until_the_end.recv();
             })
@@ -214,22 +214,22 @@ impl Process {
         let (child, prepared) = receiver
             .recv_timeout(ANSWER_LIMIT)
             .with_context(|| format!("{what} did not start within {ANSWER_LIMIT:?}"))?;
-        let mut child =
+        let mut started =
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
-        orphans::mark_awaited(child.id());
+        orphans::mark_awaited(started.id());
         let tails = Tails::default();
         let (line_sender, lines) = queue();
-        let stdout = child.stdout.take().expect("standard output is piped");
-        let stderr = child.stderr.take().expect("standard error is piped");
+        let stdout = started.stdout.take().expect("standard output is piped");
+        let stderr = started.stderr.take().expect("standard error is piped");
         let errors = is_scanned.then(|| line_sender.clone());
-        let input = child.stdin.take();
+        let input = started.stdin.take();
         if let Some(input) = &input {
             fcntl_setfl(input, OFlags::NONBLOCK).context("cannot prepare its standard input")?;
         }
         let process = Self {
             what: what.to_owned(),
             input,
-            child,
+            child: started,
             lines,
             tails: tails.clone(),
             reaped: None,
@@ -254,8 +254,8 @@ impl Process {
         command.args(["load", "--controlled"]);
         if assignment.threads as usize == cpus.len() {
             // Each thread is bound to a CPU. Two on one CPU would wait for each other for whole ticks.
-            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-            command.args(["--cpus", &cpus.join(",")]);
+            let numbers: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            command.args(["--cpus", &numbers.join(",")]);
         }
         let (mut load, prepared) =
             Self::start_prepared("the load", command, cpus, OutputCapture::Output, prepare)?;

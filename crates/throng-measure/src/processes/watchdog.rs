@@ -154,10 +154,10 @@ pub fn run(mark: &str, control_groups: &[PathBuf], mut messages: impl Read) {
         };
     }
     own_group::end_all(control_groups);
-    let mark = format!("{MARK}={mark}");
+    let pair = format!("{MARK}={mark}");
     let deadline = Instant::now() + LIMIT;
     // A process forked in the meantime is found by the next scan; the last scan finds none.
-    while end_those_there_are(&mark, &groups) && Instant::now() < deadline {
+    while end_those_there_are(&pair, &groups) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
 }

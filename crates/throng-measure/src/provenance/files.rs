@@ -31,8 +31,8 @@ pub fn executable(word: &str, path: Option<&str>, cwd: Option<&Path>) -> Option<
         return Some(within(cwd, word)).filter(|file| runs(file));
     }
     let own = || std::env::var_os("PATH").unwrap_or_default();
-    let path = path.map_or_else(own, Into::into);
-    let found = std::env::split_paths(&path).map(|directory| directory.join(word));
+    let path_variable = path.map_or_else(own, Into::into);
+    let found = std::env::split_paths(&path_variable).map(|directory| directory.join(word));
     found
         .filter(|_| !word.is_empty())
         .find(|candidate| runs(candidate))

@@ -234,14 +234,14 @@ pub fn begun(plan: &RunSpec, other_processes: Vec<OtherProcess>) -> Run {
 
 /// A server with its current program and files, or its processes.
 fn with_current_files(server: &ServerInfo) -> ServerInfo {
-    let mut server = provenance::of_server(server);
+    let mut known = provenance::of_server(server);
     // If the server cannot be found now, its trials fail with the reason.
-    if let Ok(now) = running::examine(&server)
-        && let Some(foreign) = &mut server.foreign
+    if let Ok(now) = running::examine(&known)
+        && let Some(foreign) = &mut known.foreign
     {
         foreign.running = Some(now);
     }
-    server
+    known
 }
 
 /// The build of this program.

@@ -142,11 +142,11 @@ fn ports_asked_for(info: &ServerInfo) -> usize {
 
 /// A command line with the environment and directory of a server, and with its address filled in.
 pub(crate) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>) -> Command {
-    let mut words = words
+    let mut substituted = words
         .iter()
         .map(|word| place.map_or_else(|| word.clone(), |place| place.substitute(word)));
-    let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words);
+    let mut command = Command::new(substituted.next().unwrap_or_default());
+    command.args(substituted);
     command.envs(&info.environment);
     if let Some(directory) = &info.cwd {
         command.current_dir(directory);

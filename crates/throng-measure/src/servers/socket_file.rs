@@ -24,9 +24,9 @@ impl SocketFile {
 
     fn within(place: &Path) -> Result<Self, String> {
         let cannot = |why: String| {
-            let place = place.display();
+            let shown = place.display();
             format!(
-                "there is no place for {{socket}} in {place}: {why}; set TMPDIR to another directory"
+                "there is no place for {{socket}} in {shown}: {why}; set TMPDIR to another directory"
             )
         };
         let directory =

@@ -68,9 +68,9 @@ fn mapped(maps: &str, inode: u64) -> Option<u64> {
         let mut words = line.split_whitespace();
         let (range, offset) = (words.next()?, words.nth(1)?);
         let is_it = words.nth(1)?.parse() == Ok(inode) && line.contains("io_uring");
-        let offset = u64::from_str_radix(offset, 16).ok()?;
+        let at = u64::from_str_radix(offset, 16).ok()?;
         let start = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
-        (is_it && offset == ENTRIES_OFFSET).then_some(start)
+        (is_it && at == ENTRIES_OFFSET).then_some(start)
     })
 }
 

@@ -420,13 +420,13 @@ impl ThreadView for StoppedThread {
         let Ok(target) = fs::read_link(format!("/proc/{}/fd/{fd}", self.thread)) else {
             return fd.to_string();
         };
-        let target = target.to_string_lossy();
-        match target.split_once(':').map_or(&*target, |(kind, _)| kind) {
-            "socket" if self.listeners.contains(&*target) => "listener".to_owned(),
+        let name = target.to_string_lossy();
+        match name.split_once(':').map_or(&*name, |(kind, _)| kind) {
+            "socket" if self.listeners.contains(&*name) => "listener".to_owned(),
             "socket" => "connection".to_owned(),
             "pipe" => "pipe".to_owned(),
             "anon_inode" => {
-                let kind = target.split_once(':').map_or("", |(_, kind)| kind);
+                let kind = name.split_once(':').map_or("", |(_, kind)| kind);
                 match kind.trim_matches(['[', ']']) {
                     "eventpoll" => "epoll",
                     "io_uring" => "ring",

@@ -57,8 +57,8 @@ impl Pong {
 impl Comparison {
     /// A comparison of all ranks, including this one.
     pub(super) fn of(ranks: usize) -> Self {
-        let ranks = (0..ranks).map(|_| State::default()).collect();
-        Self { ranks }
+        let states = (0..ranks).map(|_| State::default()).collect();
+        Self { ranks: states }
     }
 
     /// Starts a round with `rank`, and returns its number.

@@ -126,9 +126,9 @@ impl Worker {
             flags |= PollFlags::OUT;
         }
         let mut sockets = [PollFd::new(&self.socket, flags)];
-        let time = Timespec::try_from(time).expect("waiting is short");
+        let limit = Timespec::try_from(time).expect("waiting is short");
         // A signal may end the wait early.
-        let _ = poll(&mut sockets, Some(&time));
+        let _ = poll(&mut sockets, Some(&limit));
     }
 
     /// The worker's exit status. Kills the worker if it has closed its socket but does not exit in time.

@@ -156,7 +156,7 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
         return Err(Fault::Coding);
     }
     let unclear = coding.is_some() || alone[EXPECT];
-    let body = body.unwrap_or(0);
+    let length = body.unwrap_or(0);
     let keep_alive = if closes || unclear || (old && !stays) {
         KeepAlive::No
     } else if old {
@@ -172,9 +172,9 @@ fn examine(request: &Request<'_, '_>, bytes: usize) -> Result<RequestHead, Fault
             _ => Method::Other,
         },
         keep_alive,
-        body,
+        body: length,
         close: match keep_alive {
-            KeepAlive::No if unclear || body > 0 => Close::WhileClientSends,
+            KeepAlive::No if unclear || length > 0 => Close::WhileClientSends,
             KeepAlive::No => Close::Yes,
             _ => Close::No,
         },

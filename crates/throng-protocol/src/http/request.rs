@@ -60,14 +60,20 @@ impl HttpRequest {
         body: Option<Vec<u8>>,
     ) -> Result<Self, (RequestPart, String)> {
         let usual = if body.is_some() { "POST" } else { "GET" };
-        let method = check_method(method.unwrap_or(usual));
-        let path = check_path(path);
-        let headers = headers.iter().map(|header| parse_header(header));
+        let checked_method = check_method(method.unwrap_or(usual));
+        let checked_path = check_path(path);
+        let parsed = headers.iter().map(|header| parse_header(header));
         let of = |part| move |why| (part, why);
         Ok(Self {
-            method: method.map_err(of(RequestPart::Method))?.to_owned().into(),
-            path: path.map_err(of(RequestPart::Path))?.to_owned().into(),
-            headers: headers
+            method: checked_method
+                .map_err(of(RequestPart::Method))?
+                .to_owned()
+                .into(),
+            path: checked_path
+                .map_err(of(RequestPart::Path))?
+                .to_owned()
+                .into(),
+            headers: parsed
                 .collect::<Result<_, _>>()
                 .map_err(of(RequestPart::Header))?,
             body,

@@ -106,7 +106,7 @@ enum Stage {
 impl HttpRequesters {
     pub(super) fn new(settings: &Settings, clients: impl IntoIterator<Item = u64>) -> Self {
         let request_set = request_set(settings);
-        let clients = clients
+        let made = clients
             .into_iter()
             .map(|client| HttpClient::new(settings, request_set, client));
         Self {
@@ -118,7 +118,7 @@ impl HttpRequesters {
                     && settings.body.is_none(),
                 tally: ReplyTotals::default(),
             },
-            clients: clients.collect(),
+            clients: made.collect(),
         }
     }
 
@@ -239,16 +239,16 @@ fn following_byte(at: usize, length: usize) -> u32 {
 
 impl Requesters for HttpRequesters {
     fn begin(&mut self, client: usize) -> &'static [u8] {
-        let client = &mut self.clients[client];
+        let state = &mut self.clients[client];
         let request_set = self.shared.request_set;
-        let next = client.next as usize;
-        match client.generated_mut() {
-            None => client.unsent += 1,
+        let next = state.next as usize;
+        match state.generated_mut() {
+            None => state.unsent += 1,
             Some(made) => made.begin(next, &request_set.kind(next).pieces),
         }
-        client.next = following(next, request_set.requests.len()) as u32;
-        client.unanswered += 1;
-        client.pending(request_set)
+        state.next = following(next, request_set.requests.len()) as u32;
+        state.unanswered += 1;
+        state.pending(request_set)
     }
 
     fn pending(&self, client: usize) -> &'static [u8] {
@@ -262,13 +262,13 @@ impl Requesters for HttpRequesters {
     }
 
     fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
-        let client = &mut self.clients[client];
+        let state = &mut self.clients[client];
         let request_set = self.shared.request_set;
-        match client.generated_mut() {
-            None => client.advance(request_set, count),
+        match state.generated_mut() {
+            None => state.advance(request_set, count),
             Some(made) => made.advance(count),
         }
-        client.pending(request_set)
+        state.pending(request_set)
     }
 
     fn drop_requests(&mut self, client: usize) {
@@ -292,13 +292,13 @@ impl Requesters for HttpRequesters {
             return None;
         }
         let request_set = self.shared.request_set;
-        let client = &mut self.clients[client];
-        let bytes = request_set.requests[client.next as usize].bytes;
-        let at = client.at as usize;
+        let state = &mut self.clients[client];
+        let bytes = request_set.requests[state.next as usize].bytes;
+        let at = state.at as usize;
         let request = request_set.wire.get(at..at + bytes)?;
-        client.at = following_byte(at + bytes, request_set.wire.len());
-        client.next = following(client.next as usize, request_set.requests.len()) as u32;
-        client.unanswered = 1;
+        state.at = following_byte(at + bytes, request_set.wire.len());
+        state.next = following(state.next as usize, request_set.requests.len()) as u32;
+        state.unanswered = 1;
         Some(request)
     }
 
@@ -306,12 +306,12 @@ impl Requesters for HttpRequesters {
         if bytes == 0 {
             return; // the position of the next request is already right, even at the very beginning
         }
-        let client = &mut self.clients[client];
-        if client.at == 0 {
-            client.at = self.shared.request_set.wire.len() as u32;
+        let state = &mut self.clients[client];
+        if state.at == 0 {
+            state.at = self.shared.request_set.wire.len() as u32;
         }
-        client.at -= bytes as u32;
-        client.unsent += 1;
+        state.at -= bytes as u32;
+        state.unsent += 1;
     }
 
     fn step_done(&self, client: usize) -> StepDone {

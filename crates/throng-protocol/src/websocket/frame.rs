@@ -254,13 +254,13 @@ pub(super) fn close_status(content: &[u8]) -> Result<Option<u16>, Fault> {
             _ => Err(Fault::BadClose),
         };
     };
-    let status = u16::from_be_bytes(*status);
+    let code = u16::from_be_bytes(*status);
     // Section 7.4: only some of the statuses below 3000 may be sent.
-    let may_be_sent = matches!(status, 1000..=1003 | 1007..=1014 | 3000..=4999);
+    let may_be_sent = matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999);
     if !may_be_sent || str::from_utf8(reason).is_err() {
         return Err(Fault::BadClose);
     }
-    Ok(Some(status))
+    Ok(Some(code))
 }
 
 #[cfg(test)]

@@ -114,8 +114,8 @@ fn signs(
 
 /// The first sign as the cause, with the others that matter.
 fn strongest(signs: Vec<(Kind, Sign)>) -> Option<Cause> {
-    let mut signs = signs.into_iter();
-    let (kind, first) = signs.next()?;
+    let mut all = signs.into_iter();
+    let (kind, first) = all.next()?;
     // A crash is already evidence of its cause, and full resources are common.
     let matters =
         |(other, sign): &(Kind, Sign)| sign.weight > Weight::Full && *other != direct::CRASH.kind();
@@ -123,10 +123,7 @@ fn strongest(signs: Vec<(Kind, Sign)>) -> Option<Cause> {
         kind,
         sentence: first.sentence,
         evidence: first.evidence,
-        also: signs
-            .filter(matters)
-            .map(|(_, sign)| sign.sentence)
-            .collect(),
+        also: all.filter(matters).map(|(_, sign)| sign.sentence).collect(),
     })
 }
 

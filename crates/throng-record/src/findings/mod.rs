@@ -321,13 +321,13 @@ impl FindingKind {
 
     /// This finding, from its evidence.
     pub fn found(&'static self, evidence: impl Into<Evidence>) -> Finding {
-        let evidence = evidence.into();
+        let found = evidence.into();
         Finding {
             kind: Kind(self),
-            severity: evidence.severity.unwrap_or(self.severity),
-            text: evidence.text,
-            remedy: evidence.remedy.unwrap_or_else(|| self.remedy.to_owned()),
-            values: evidence.values,
+            severity: found.severity.unwrap_or(self.severity),
+            text: found.text,
+            remedy: found.remedy.unwrap_or_else(|| self.remedy.to_owned()),
+            values: found.values,
         }
     }
 

@@ -230,12 +230,12 @@ fn rejected(seen: &Observed<'_>) -> Option<Evidence> {
 
 /// "5 of 10 replies had an unexpected status: 3 404, 2 500"; "all 10 replies ...".
 fn of_replies(load: &Load, count: u64, what: &str, kinds: &BTreeMap<String, u64>) -> String {
-    let kinds: Vec<String> = kinds
+    let counts: Vec<String> = kinds
         .iter()
         .map(|(kind, of_kind)| format!("{of_kind} {kind}"))
         .collect();
     let all = load.replies();
-    format!("{count} of {all} replies {what}: {}", list(&kinds))
+    format!("{count} of {all} replies {what}: {}", list(&counts))
 }
 
 fn few_streams(seen: &Observed<'_>) -> Option<Evidence> {

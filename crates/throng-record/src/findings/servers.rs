@@ -127,8 +127,8 @@ pub(super) fn clients_side_only(servers: &[ServerInfo]) -> Vec<Finding> {
 }
 
 fn running(servers: &[ServerInfo]) -> impl Iterator<Item = (&ServerInfo, &Running)> {
-    let servers = servers.iter();
-    servers.filter_map(|server| Some((server, server.running()?)))
+    let each = servers.iter();
+    each.filter_map(|server| Some((server, server.running()?)))
 }
 
 fn ran_before(planned: &Planned<'_>) -> Option<Evidence> {

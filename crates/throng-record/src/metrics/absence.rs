@@ -74,8 +74,8 @@ impl Metric {
             let found = all.find_map(|name| side.missing.get(probe)?.get(name));
             found.or_else(|| side.unavailable.get(probe))
         };
-        let trials: Vec<&Trial> = trials.into_iter().collect();
-        let mut sides = trials
+        let all: Vec<&Trial> = trials.into_iter().collect();
+        let mut sides = all
             .iter()
             .filter(|trial| self.comes_from(trial))
             .filter_map(|trial| self.side(trial));
@@ -85,7 +85,7 @@ impl Metric {
                 return None;
             };
             let mut terms = added.iter().filter_map(|name| named(name));
-            terms.find_map(|term| term.why_absent(run, trials.iter().copied()))
+            terms.find_map(|term| term.why_absent(run, all.iter().copied()))
         };
         of_side
             .or_else(of_terms)

@@ -211,11 +211,11 @@ fn ends(found: &LimitResult, stated: &str) -> String {
     let end = |tried: Option<TriedValue>, outcome: &str| {
         let TriedValue { value, times } = tried?;
         let outcome = format!("{outcome} {times} of {}", counted(times, "time"));
-        let value = whole(value as f64);
-        Some(if value == stated {
+        let shown = whole(value as f64);
+        Some(if shown == stated {
             outcome
         } else {
-            format!("{value} {outcome}")
+            format!("{shown} {outcome}")
         })
     };
     let both: Vec<String> = [end(found.passed, "passed"), end(found.failed, "failed")]

@@ -148,11 +148,11 @@ impl Values {
     /// # Errors
     /// When a histogram in the record is invalid.
     pub fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> anyhow::Result<Self> {
-        let mut trials: Vec<&Trial> = trials.into_iter().collect();
-        trials.sort_by_key(|trial| trial.round);
+        let mut all: Vec<&Trial> = trials.into_iter().collect();
+        all.sort_by_key(|trial| trial.round);
         let mut values = Self::default();
         for metric in METRICS {
-            values.add(metric, &trials)?;
+            values.add(metric, &all)?;
         }
         Ok(values)
     }

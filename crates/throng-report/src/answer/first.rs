@@ -79,8 +79,12 @@ pub(crate) fn standings<'a>(
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut push = |title: &str, tied, rows: Vec<&'a Row>| {
         if !rows.is_empty() {
-            let title = title.to_owned();
-            groups.push(Group { title, tied, rows });
+            let name = title.to_owned();
+            groups.push(Group {
+                title: name,
+                tied,
+                rows,
+            });
         }
     };
     let few = ranking.map_or_else(Vec::new, Ranking::too_few);

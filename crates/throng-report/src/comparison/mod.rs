@@ -202,9 +202,9 @@ pub(crate) fn against_reference<'a>(
 
 /// Judges all pairs of an answer together, and puts each in words.
 pub(super) fn conclude<'a>(pairs: impl IntoIterator<Item = &'a mut Pair>) {
-    let mut pairs: Vec<&mut Pair> = pairs.into_iter().collect();
-    judge(pairs.iter_mut().flat_map(|pair| &mut pair.measures));
-    for pair in pairs {
+    let mut chosen: Vec<&mut Pair> = pairs.into_iter().collect();
+    judge(chosen.iter_mut().flat_map(|pair| &mut pair.measures));
+    for pair in chosen {
         pair.sentence = words::sentence(pair);
     }
 }

@@ -318,12 +318,12 @@ fn narrowed(table: &Table, groups: usize) -> Table {
             ..row.clone()
         }
     };
-    let groups = table.groups[..groups]
+    let rows = table.groups[..groups]
         .iter()
         .map(|group| (group.title.clone(), group.rows.iter().map(row).collect()));
     Table {
         best_of: table.best_of,
-        ..Table::in_groups(&table.caption, columns.collect(), groups)
+        ..Table::in_groups(&table.caption, columns.collect(), rows)
     }
 }
 

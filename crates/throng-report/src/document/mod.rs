@@ -326,13 +326,13 @@ impl Table {
         columns: Vec<Column>,
         groups: impl IntoIterator<Item = (String, Vec<Row>)>,
     ) -> Self {
-        let groups = groups
+        let made = groups
             .into_iter()
             .map(|(title, rows)| Group { title, rows });
         Self {
             caption: caption.into(),
             columns,
-            groups: groups.filter(|group| !group.rows.is_empty()).collect(),
+            groups: made.filter(|group| !group.rows.is_empty()).collect(),
             best_of: "",
         }
     }
@@ -414,8 +414,8 @@ impl Cell {
 impl Text {
     /// The same text followed by `text` in this style.
     pub fn then(mut self, text: impl Into<String>, style: Style) -> Self {
-        let text = text.into();
-        self.0.push(Span { text, style });
+        let whole = text.into();
+        self.0.push(Span { text: whole, style });
         self
     }
 

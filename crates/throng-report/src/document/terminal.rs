@@ -91,9 +91,8 @@ pub fn within(document: &Document, screen: Screen) -> String {
 }
 
 fn answer(sections: &[&Section], screen: Screen, whole: bool) -> Vec<String> {
-    let sections = sections.iter();
-    sections
-        .flat_map(|section| pieces(&section.blocks, screen, whole))
+    let each = sections.iter();
+    each.flat_map(|section| pieces(&section.blocks, screen, whole))
         .collect()
 }
 

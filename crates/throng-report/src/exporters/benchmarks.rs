@@ -57,8 +57,8 @@ struct Value {
 fn values(part: Option<&str>, report: &Report<'_>) -> Vec<Value> {
     let mut values = Vec::new();
     for row in &report.summary.rows {
-        let part = part.map_or_else(String::new, |part| format!("{part}: "));
-        let benchmark = format!("{part}{}, {}", row.server, counted(row.clients, "client"));
+        let prefix = part.map_or_else(String::new, |part| format!("{part}: "));
+        let benchmark = format!("{prefix}{}, {}", row.server, counted(row.clients, "client"));
         values.extend(compared().into_iter().filter_map(|metric| {
             Some(Value {
                 benchmark: benchmark.clone(),

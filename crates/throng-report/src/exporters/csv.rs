@@ -81,11 +81,11 @@ fn rows(part: &str, report: &Report<'_>, to: &mut dyn Write) -> io::Result<()> {
 fn write(of: &[&str; 3], values: &Values, to: &mut dyn Write) -> io::Result<()> {
     for (name, value) in values.iter() {
         let quantity = value.quantity;
-        let end = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+        let text = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
         let numbers = [
             quantity.value.to_string(),
-            end(quantity.low),
-            end(quantity.high),
+            text(quantity.low),
+            text(quantity.high),
         ];
         let [value_text, low, high] = numbers.each_ref().map(String::as_str);
         let note = Quantity::estimator([quantity]);

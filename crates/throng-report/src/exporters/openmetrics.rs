@@ -146,8 +146,8 @@ impl Family {
             "{name}{{study=\"{}\"",
             escaped(&report.run.study.name)
         );
-        let part = part.map(|part| ("part", part));
-        for (label, label_value) in part.iter().chain(labels) {
+        let label = part.map(|part| ("part", part));
+        for (label, label_value) in label.iter().chain(labels) {
             let _ = write!(text, ",{label}=\"{}\"", escaped(label_value));
         }
         let _ = writeln!(text, "}} {value}");

@@ -120,7 +120,7 @@ pub(crate) fn ranked_of(
             ..Rank::of(&row.server, source.place(&row.server))
         }
     };
-    let groups: Vec<Grouped> = groups
+    let grouped: Vec<Grouped> = groups
         .into_iter()
         .map(|(title, tied, tied_rows)| Grouped {
             // The verdicts are about the deciding metric; a blank heading keeps the rows aligned with those of that
@@ -142,7 +142,7 @@ pub(crate) fn ranked_of(
         axis,
         level: None,
         band: None,
-        groups,
+        groups: grouped,
     };
     let is_there = found.rows().any(|row| row.point.is_some());
     is_there.then_some(found)

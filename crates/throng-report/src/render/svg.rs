@@ -204,12 +204,12 @@ fn one(text: &mut String, item: &Item, colours: Colours) {
                 Anchor::Middle => " text-anchor=\"middle\"",
                 Anchor::End => " text-anchor=\"end\"",
             };
-            let bold = if *bold { " font-weight=\"600\"" } else { "" };
+            let weight = if *bold { " font-weight=\"600\"" } else { "" };
             let (look, words) = (look("f ", "fill"), escaped(words));
             let (x, y, size) = (short(*x), short(*y), short(*size));
             write!(
                 text,
-                "<text{look} x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{anchor}{bold}{known}>{words}</text>"
+                "<text{look} x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{anchor}{weight}{known}>{words}</text>"
             )
         }
         Shape::Marker { at: (x, y), marker } => {

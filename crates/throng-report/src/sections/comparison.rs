@@ -79,7 +79,7 @@ pub(super) fn table<'a>(
     [reference, server]: [&str; 2],
     groups: impl Iterator<Item = (u32, &'a [PairMetric])>,
 ) -> Table {
-    let groups = groups.map(|(clients, measures)| {
+    let made = groups.map(|(clients, measures)| {
         let rows = measures.iter().map(row).collect();
         (counted(clients, "client"), rows)
     });
@@ -90,15 +90,15 @@ pub(super) fn table<'a>(
         Column::number("Ratio (95 %)"),
         Column::text(format!("{server} is")),
     ];
-    Table::in_groups(caption, columns, groups)
+    Table::in_groups(caption, columns, made)
 }
 
 fn row(measured: &PairMetric) -> Row {
     let [reference, value, ratio, verdict] = measured.cells();
-    let verdict = Cell::plain(verdict).toned(tone(measured.verdict));
+    let judged = Cell::plain(verdict).toned(tone(measured.verdict));
     let why = measured.why.as_deref().unwrap_or_default();
     let cells = [reference, value, ratio].map(Cell::plain).into_iter();
-    Row::of(measured.title, cells.chain([verdict.with(why)]).collect())
+    Row::of(measured.title, cells.chain([judged.with(why)]).collect())
 }
 
 /// The tone of a verdict.

@@ -48,10 +48,10 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
     });
     let groups = all.into_iter().filter(|(_, values)| !values.is_empty());
     let blocks = groups.flat_map(|(title, values)| {
-        let values = values
+        let texts = values
             .iter()
             .map(|(name, value)| (name.into(), value.into()));
-        [Block::Heading(title.into()), Block::Facts(values.collect())]
+        [Block::Heading(title.into()), Block::Facts(texts.collect())]
     });
     line.chain(blocks).collect()
 }

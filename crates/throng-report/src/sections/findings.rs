@@ -36,9 +36,8 @@ pub(super) fn warnings(report: &Report<'_>) -> Vec<Block> {
 
 /// One block per finding, with its remedy.
 pub(super) fn of_run(findings: &[Finding]) -> Vec<Block> {
-    let findings = findings.iter();
-    findings
-        .map(|finding| Block::Warning(finding.text.clone(), finding.remedy.clone()))
+    let each = findings.iter();
+    each.map(|finding| Block::Warning(finding.text.clone(), finding.remedy.clone()))
         .collect()
 }
 

@@ -99,8 +99,8 @@ fn line(report: &Report<'_>, columns: &[&Column], row: &Row) -> document::Row {
         let reason = row.failures.first().map_or(ABSENT, String::as_str);
         line.why = format!("failed: {reason}");
     } else {
-        let columns = columns.iter();
-        line.cells = columns.map(|column| cell(report, column, row)).collect();
+        let each = columns.iter();
+        line.cells = each.map(|column| cell(report, column, row)).collect();
     }
     line
 }

@@ -47,11 +47,11 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         return Vec::new();
     }
     let rows = scaling.iter().zip(&all).map(|(one, cells)| {
-        let cells = shown
+        let shown_cells = shown
             .iter()
             .map(|index| cells[*index].clone())
             .map(|cell| cell.unwrap_or_else(|| Cell::plain(ABSENT)));
-        Row::of(super::server(report, &one.server), cells.collect())
+        Row::of(super::server(report, &one.server), shown_cells.collect())
     });
     let mut columns = vec![Column::text("Server")];
     columns.extend(shown.iter().map(|index| Column {

@@ -137,17 +137,17 @@ pub(crate) fn sentence(cases: &[Case<'_>]) -> Option<String> {
             capitalized(&counted(skipped, "case"))
         ),
     };
-    let good = good.len() as u32;
+    let count = good.len() as u32;
     match bad.as_slice() {
         _ if cases.is_empty() => None,
-        [] if good > 1 => Some(format!("All {} as expected.{skipped}", are(good))),
-        [] => Some(format!("{} as expected.{skipped}", are(good))),
+        [] if count > 1 => Some(format!("All {} as expected.{skipped}", are(count))),
+        [] => Some(format!("{} as expected.{skipped}", are(count))),
         bad => {
             let names: Vec<&str> = bad.iter().map(|case| case.title).collect();
             let titles = names.join("; ");
             Some(format!(
                 "Not as expected: {titles}. {} as expected.{skipped}",
-                are(good)
+                are(count)
             ))
         }
     }

@@ -201,8 +201,8 @@ impl StudyReport<'_> {
             "no claim was checked"
         };
         let (whole, takes) = (command_line(&scale.whole), scale.whole_takes_s);
-        let takes = about(Duration::from_secs(takes));
-        Some(format!("{run}: {without}. `{whole}` takes about {takes}."))
+        let time = about(Duration::from_secs(takes));
+        Some(format!("{run}: {without}. `{whole}` takes about {time}."))
     }
 
     /// How it ended: the worst ending of its parts.

@@ -69,14 +69,14 @@ fn drawn(
     let title = shown.scene.title.clone();
     let groups = groups(shown, summary);
     let decides = (shown.metric(), shown.clients);
-    let panels: Vec<(bool, Ranked)> = panels
+    let made: Vec<(bool, Ranked)> = panels
         .filter_map(|(metric, clients)| {
             let drawn = panel(summary, metric, clients, &groups, servers, shown)?;
             Some(((metric, clients) == decides, drawn))
         })
         .collect();
-    let deciding = panels.iter().find(|(is_deciding, _)| *is_deciding);
-    let (_, deciding) = deciding.or(panels.first())?;
+    let deciding = made.iter().find(|(is_deciding, _)| *is_deciding);
+    let (_, deciding) = deciding.or(made.first())?;
     let words: Vec<String> = deciding
         .rows()
         .filter(|row| row.point.is_some() || row.failed)
@@ -86,7 +86,7 @@ fn drawn(
         alternative: format!("{title}. {}: {}.", shown.metric().label, list(&words)),
         better: shown.metric().better,
         section: OfSection::Answer,
-        ranked: panels.into_iter().map(|(_, drawn)| drawn).collect(),
+        ranked: made.into_iter().map(|(_, drawn)| drawn).collect(),
         ..Figure::empty(id, title)
     };
     let caption = if shown.is_one_trial {
@@ -185,7 +185,7 @@ fn panel(
         rows.find(|row| row.server == name)
     };
     let decides = metric.name == shown.metric().name && clients == shown.clients;
-    let groups = groups.iter().map(|group| {
+    let made = groups.iter().map(|group| {
         let rows = group.names.iter().filter_map(|name| row_of(name));
         (
             group.title.clone(),
@@ -194,7 +194,7 @@ fn panel(
         )
     });
     let source = Source::of_servers(summary, servers);
-    let ranked = ranked_of(&source, metric, groups.collect(), decides)?;
+    let ranked = ranked_of(&source, metric, made.collect(), decides)?;
     let with = counted(clients, "client");
     Some(Ranked {
         title: format!("{}, {with}", ranked.title),

@@ -127,8 +127,8 @@ impl PartReport<'_> {
     fn trials(&self, server: &str, clients: u32, purpose: Purpose) -> Vec<&Trial> {
         let all = self.report.iter().flat_map(|report| report.trials);
         let wanted = all.filter(|trial| {
-            let purpose = trial.purpose == purpose || !trial.purpose.is_timed();
-            trial.server == server && trial.clients == clients && purpose
+            let is_of_purpose = trial.purpose == purpose || !trial.purpose.is_timed();
+            trial.server == server && trial.clients == clients && is_of_purpose
         });
         wanted.collect()
     }

@@ -47,11 +47,11 @@ pub(super) fn wait_for_events(
     limit: Option<Duration>,
 ) -> anyhow::Result<()> {
     events.clear();
-    let limit = limit.map(|limit| Timespec {
+    let timeout = limit.map(|limit| Timespec {
         tv_sec: limit.as_secs() as i64,
         tv_nsec: i64::from(limit.subsec_nanos()),
     });
-    match epoll_call::wait(queue, spare_capacity(events), limit.as_ref()) {
+    match epoll_call::wait(queue, spare_capacity(events), timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error).context("epoll_wait failed"),
     }

@@ -47,8 +47,8 @@ impl LoadSpec {
         let Some((file, format)) = self.steps() else {
             return Ok(None);
         };
-        let file = file.read()?;
-        Ok(self.read_flow(&file, format, &mut Hashes::new())?.origin)
+        let text = file.read()?;
+        Ok(self.read_flow(&text, format, &mut Hashes::new())?.origin)
     }
 
     /// The names of its flow's steps, in order; empty without a flow.
@@ -110,10 +110,10 @@ impl LoadSpec {
     ) -> Result<Read, SpecError> {
         let variables = self.given_variables()?;
         let rows = self.rows(known)?;
-        let known = RefCell::new(known);
+        let cell = RefCell::new(known);
         let read_file = |name: &Path| {
             let path = file.in_its_directory(name);
-            let mut guard = known.borrow_mut();
+            let mut guard = cell.borrow_mut();
             files::remember("request-file", &path, &mut guard)
                 .and_then(|()| files::read("request-file", &path, &guard))
                 .map_err(|error| error.why)

@@ -117,13 +117,13 @@ impl Endpoint {
             (Err(_), Some((name, port))) if !name.contains([':', '/', '[']) => (name, port),
             (Err(why), _) => return Err(why),
         };
-        let port: u16 = port
+        let number: u16 = port
             .parse()
             .map_err(|_| format!("{port} is not a port; expected a number from 0 to 65535"))?;
         if name.is_empty() {
-            return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into());
+            return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, number)).into());
         }
-        let found: Vec<SocketAddr> = (name, port)
+        let found: Vec<SocketAddr> = (name, number)
             .to_socket_addrs()
             .map_err(|error| format!("cannot look up {name}: {}", super::resolve::plainly(&error)))?
             .collect();

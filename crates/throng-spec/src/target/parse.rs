@@ -129,9 +129,9 @@ fn unknown(scheme: &str) -> String {
 /// A socket's path whose slashes are written as %2F, as required between slashes in a URL.
 fn unix(written: &str, scheme: Scheme) -> Result<Place, String> {
     if written.is_empty() {
-        let scheme = scheme.name();
+        let scheme_name = scheme.name();
         return Err(format!(
-            "the path of the unix socket is missing; write {scheme}+unix://%2Frun%2Fapp.sock/"
+            "the path of the unix socket is missing; write {scheme_name}+unix://%2Frun%2Fapp.sock/"
         ));
     }
     UnixPath::new(&decoded(written)?).map(Place::Unix)
@@ -208,17 +208,17 @@ fn of_v6(text: &str) -> Result<String, String> {
         Some((address, device)) => (address, Some(device.strip_prefix("25").unwrap_or(device))),
         None => (text, None),
     };
-    let address: Ipv6Addr = address
+    let ip: Ipv6Addr = address
         .parse()
         .map_err(|_| format!("{text} is not an IPv6 address"))?;
     let Some(device) = device else {
-        return Ok(address.to_string());
+        return Ok(ip.to_string());
     };
     check_name(device)?;
     if device.is_empty() || device.starts_with("25") {
         return Err(format!("{text} has no zone after its %"));
     }
-    Ok(format!("{address}%{device}"))
+    Ok(format!("{ip}%{device}"))
 }
 
 fn read_port(text: &str) -> Result<u16, String> {

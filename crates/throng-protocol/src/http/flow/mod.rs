@@ -108,9 +108,9 @@ pub struct StepDone {
 impl Flow {
     /// Whether a step reads heads or bodies of replies.
     pub(super) fn reads_body(&self, step: usize) -> bool {
-        let step = &self.steps[step];
-        let captured = step.captures.iter().map(|capture| &capture.query);
-        let asserted = step.asserts.iter().map(|assert| &assert.query);
+        let current = &self.steps[step];
+        let captured = current.captures.iter().map(|capture| &capture.query);
+        let asserted = current.asserts.iter().map(|assert| &assert.query);
         captured.chain(asserted).any(Query::reads_body)
     }
 }

@@ -165,7 +165,7 @@ impl Http2Requesters {
         is_grpc: bool,
     ) -> Self {
         let request_set = request_set(settings, is_grpc);
-        let clients = clients.into_iter().map(|client| {
+        let made = clients.into_iter().map(|client| {
             let variable = Variable {
                 values: request_set
                     .has_variables
@@ -203,7 +203,7 @@ impl Http2Requesters {
                 limits: None,
                 answered: VecDeque::new(),
             },
-            clients: clients.collect(),
+            clients: made.collect(),
         }
     }
 }
@@ -392,12 +392,12 @@ impl Http2Client {
 
 impl Requesters for Http2Requesters {
     fn begin(&mut self, client: usize) -> &'static [u8] {
-        let client = &mut self.clients[client];
-        client.queued += 1;
-        if client.phase == Phase::New {
-            client.open();
+        let state = &mut self.clients[client];
+        state.queued += 1;
+        if state.phase == Phase::New {
+            state.open();
         } else {
-            client.send_queued(self.shared.request_set);
+            state.send_queued(self.shared.request_set);
         }
         &[]
     }
@@ -412,15 +412,15 @@ impl Requesters for Http2Requesters {
     }
 
     fn advance(&mut self, client: usize, count: usize) -> &'static [u8] {
-        let client = &mut self.clients[client];
-        let busy = busy(&mut client.busy);
+        let state = &mut self.clients[client];
+        let busy = busy(&mut state.busy);
         busy.sent += count as u32;
         if busy.sent as usize >= busy.wire.len() {
             busy.wire.clear();
             busy.wire.shrink_to(BUFFER_LIMIT);
             busy.sent = 0;
-            client.send_bodies();
-            client.settle();
+            state.send_bodies();
+            state.settle();
         }
         &[]
     }
@@ -431,10 +431,10 @@ impl Requesters for Http2Requesters {
 
     fn receive(&mut self, client: usize, input: &[u8]) -> Result<Replies, ProtocolError> {
         self.shared.answered.clear();
-        let client = &mut self.clients[client];
-        let read = client.read(&mut self.shared, input);
-        client.settle();
-        read.map_err(|wrong| client.error(wrong))
+        let state = &mut self.clients[client];
+        let read = state.read(&mut self.shared, input);
+        state.settle();
+        read.map_err(|wrong| state.error(wrong))
     }
 
     fn answered(&mut self, _: usize) -> u16 {
@@ -448,15 +448,15 @@ impl Requesters for Http2Requesters {
     fn closing_message(&mut self, client: usize) -> &'static [u8] {
         // GOAWAY without an error: no stream of the server was processed.
         const GOODBYE: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
-        let client = &mut self.clients[client];
-        let is_sending = client
+        let state = &mut self.clients[client];
+        let is_sending = state
             .busy
             .as_ref()
             .is_some_and(|busy| !busy.wire.is_empty());
-        if client.phase != Phase::Open || is_sending {
+        if state.phase != Phase::Open || is_sending {
             return &[];
         }
-        client.phase = Phase::Closing;
+        state.phase = Phase::Closing;
         GOODBYE
     }
 
@@ -465,9 +465,9 @@ impl Requesters for Http2Requesters {
     }
 
     fn finish(&mut self, client: usize) -> Result<Replies, ProtocolError> {
-        let client = &mut self.clients[client];
-        let end = client.end();
-        end.map_err(|wrong| client.error(wrong))
+        let state = &mut self.clients[client];
+        let end = state.end();
+        end.map_err(|wrong| state.error(wrong))
     }
 
     fn state_address(&self, client: usize) -> *const u8 {

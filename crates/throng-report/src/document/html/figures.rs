@@ -128,8 +128,8 @@ fn numbers(figure: &Figure) -> Table {
 /// A row of numbers of a server.
 fn line(name: &str, place: Option<usize>, cells: impl IntoIterator<Item = String>) -> Row {
     let style = place.map_or(Style::Plain, Style::Server);
-    let cells = cells.into_iter().map(Cell::plain);
-    Row::of(Text::default().then(name, style), cells.collect())
+    let plain = cells.into_iter().map(Cell::plain);
+    Row::of(Text::default().then(name, style), plain.collect())
 }
 
 fn measured(figure: &Figure) -> impl Iterator<Item = &Series> {

@@ -169,10 +169,10 @@ fn values_in(
         Ok(format!("{server} {}", metric.text(sample.value)))
     });
     let (known, absent): (Vec<_>, Vec<Result<String, String>>) = values.partition(Result::is_ok);
-    let known: Vec<String> = known.into_iter().flatten().collect();
-    if known.is_empty() {
+    let listed: Vec<String> = known.into_iter().flatten().collect();
+    if listed.is_empty() {
         return absent.into_iter().next();
     }
     let with = counted(clients, "client");
-    Some(Ok(format!("with {with}: {}", list(&known))))
+    Some(Ok(format!("with {with}: {}", list(&listed))))
 }

@@ -56,13 +56,13 @@ pub(super) fn all<'a>(parts: &'a [PartReport<'a>], expect: &'a Expectation) -> V
     };
     let of_part = wanted.into_iter().map(|(name, part)| {
         let metric = find(&expect.metric).map_err(|unknown| unknown.to_string())?;
-        let part = part.ok_or_else(|| format!("part {name} was not run"))?;
-        is_run(&parts[part])?;
+        let found = part.ok_or_else(|| format!("part {name} was not run"))?;
+        is_run(&parts[found])?;
         let cells = Cells {
             parts,
             expect,
             metric,
-            part,
+            part: found,
         };
         cells.of_part()
     });
@@ -427,12 +427,12 @@ impl<'a> Cells<'a> {
         if let Some(Clients::Numbers(numbers)) = &self.expect.clients {
             return numbers.iter().copied().map(Some).collect();
         }
-        let part = &self.parts[part];
-        let ran = part
+        let own_part = &self.parts[part];
+        let ran = own_part
             .report
             .as_ref()
             .map_or(&[][..], |report| &report.run.settings.clients);
-        let planned = part
+        let planned = own_part
             .record
             .clients
             .iter()

@@ -286,13 +286,13 @@ impl Http2Client {
         let Some((last, (code, reason))) = numbers else {
             return wrong(Fault::Frame, "GOAWAY is shorter than 8 bytes".to_owned());
         };
-        let last = u32::from_be_bytes(*last) & MOST;
-        let code = Code(u32::from_be_bytes(*code));
-        if code != Code::NO_ERROR {
-            let reason = reason[..reason.len().min(SHOWN)].escape_ascii();
+        let last_stream = u32::from_be_bytes(*last) & MOST;
+        let error = Code(u32::from_be_bytes(*code));
+        if error != Code::NO_ERROR {
+            let text = reason[..reason.len().min(SHOWN)].escape_ascii();
             let what = format!(
-                "the server ended the connection with {} {reason}",
-                code.name()
+                "the server ended the connection with {} {text}",
+                error.name()
             );
             return wrong(Fault::GoAway, what.trim_end().to_owned());
         }
@@ -300,7 +300,7 @@ impl Http2Client {
         // Later requests get no reply.
         busy(&mut self.busy)
             .streams
-            .retain(|stream| stream.number <= last);
+            .retain(|stream| stream.number <= last_stream);
         Ok(())
     }
 
