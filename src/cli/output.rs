@@ -217,8 +217,8 @@ pub(super) fn harmless(text: &str) -> String {
 /// The length of a leading escape sequence for bold, dim, a colour, or the end of these.
 fn colour(text: &str) -> Option<usize> {
     let (numbers, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
-    let plain = |number: &str| {
-        let parsed = number.parse::<u8>();
+    let plain = |digits: &str| {
+        let parsed = digits.parse::<u8>();
         parsed.is_ok_and(|number| matches!(number, 0..=2 | 22 | 30..=37 | 39 | 90..=97))
     };
     let is_ours = numbers.split(';').all(plain);

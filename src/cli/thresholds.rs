@@ -20,8 +20,8 @@ impl Thresholds {
         let names: Vec<&str> = steps.iter().map(String::as_str).collect();
         for text in &self.fail_if {
             let condition = Condition::parse(text).map_err(Usage)?;
-            let named = condition.named(servers, &names);
-            named.map_err(|why| Usage(format!("--fail-if: {why}")))?;
+            let checked = condition.named(servers, &names);
+            checked.map_err(|why| Usage(format!("--fail-if: {why}")))?;
         }
         Ok(())
     }

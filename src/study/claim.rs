@@ -110,8 +110,8 @@ impl Checker<'_> {
                 .try_for_each(|part| self.reference(part, other, metric)),
             Some(number) => {
                 let text = number.number().unwrap_or_default();
-                let number = metric.unit.parse(&text);
-                number.map(drop).map_err(at("baseline"))
+                let parsed = metric.unit.parse(&text);
+                parsed.map(drop).map_err(at("baseline"))
             }
         }
     }

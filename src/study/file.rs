@@ -105,10 +105,10 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
         .map_err(|error| source.wrong(&error.span().unwrap_or(0..0), error.message()))?;
     let mut own_table = Spanned::new(whole.span(), DeTable::new());
     let mut common = Spanned::new(whole.span(), DeTable::new());
-    let mut parts = None;
+    let mut given = None;
     for (key, value) in whole.into_inner() {
         match key.get_ref().as_ref() {
-            "part" => parts = Some(value),
+            "part" => given = Some(value),
             name if OF_STUDY.contains(&name) => {
                 own_table.get_mut().insert(key, value);
             }
@@ -122,8 +122,8 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
         }
     }
     let own: StudyToml = from_table(&source, own_table)?;
-    let flat = parts.is_none();
-    let tables = match parts {
+    let flat = given.is_none();
+    let tables = match given {
         None => {
             let nothing = Spanned::new(common.span(), DeTable::new());
             vec![complete(&source, one_part(&common, &own), &nothing)?]

@@ -219,8 +219,8 @@ pub fn list<T: AsRef<str>>(names: &[T]) -> String {
         [] => String::new(),
         [one] => one.as_ref().to_owned(),
         [first @ .., last] => {
-            let names: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
-            format!("{} and {}", names.join(", "), last.as_ref())
+            let texts: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", texts.join(", "), last.as_ref())
         }
     }
 }

@@ -50,8 +50,8 @@ impl FromStr for Network {
         let host_bits = width.checked_sub(bits).ok_or_else(wrong)?;
         let base = match ip {
             IpAddr::V4(ip) => {
-                let bits = u64::from(ip.to_bits()) >> host_bits << host_bits;
-                Ipv4Addr::from_bits(bits as u32).into()
+                let kept = u64::from(ip.to_bits()) >> host_bits << host_bits;
+                Ipv4Addr::from_bits(kept as u32).into()
             }
             IpAddr::V6(ip) => {
                 let kept = ip.to_bits().checked_shr(host_bits).unwrap_or(0);

@@ -23,17 +23,17 @@ fn read(text: &str) -> Result<(u128, i32), String> {
         Some((letter, power)) => (&typed[..typed.len() - letter.len_utf8()], power),
         None => (typed, 0),
     };
-    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let digits = exponent.strip_prefix('+').unwrap_or(exponent);
-    let is_short = digits.len() <= 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let exponent: i32 = digits.parse().ok().filter(|_| is_short).ok_or_else(wrong)?;
+    let (number, written) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let unsigned = written.strip_prefix('+').unwrap_or(written);
+    let is_short = unsigned.len() <= 2 && unsigned.bytes().all(|byte| byte.is_ascii_digit());
+    let exponent: Option<i32> = unsigned.parse().ok().filter(|_| is_short);
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let digits = [whole, part].concat();
     let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || number.ends_with('.') || !are_digits || digits.len() > MOST_DIGITS {
         return Err(wrong());
     }
-    power += exponent - part.len() as i32;
+    power += exponent.ok_or_else(wrong)? - part.len() as i32;
     Ok((digits.parse().map_err(|_| wrong())?, power))
 }
 

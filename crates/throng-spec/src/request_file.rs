@@ -196,8 +196,10 @@ impl RequestFile {
             }
             let number = place + 1;
             let line: Line = serde_json::from_str(line_text).map_err(|error| {
-                let text = error.to_string();
-                let without_place = text.rsplit_once(" at line ").map_or(&*text, |(why, _)| why);
+                let whole = error.to_string();
+                let without_place = whole
+                    .rsplit_once(" at line ")
+                    .map_or(&*whole, |(why, _)| why);
                 // Its keys are not those of a load.
                 let why = without_place.replace('`', "'");
                 self.wrong(number, error.column().max(1), &why)

@@ -239,7 +239,7 @@ fn servers(run: &RunEntry) -> Markup {
             0 => String::new(),
             failed => format!("{failed} failed"),
         };
-        let trials = grouped((row.trials_ok + row.trials_failed).into());
+        let number = grouped((row.trials_ok + row.trials_failed).into());
         let values = metrics
             .iter()
             .map(|metric| match row.quantity(metric.name) {
@@ -247,7 +247,7 @@ fn servers(run: &RunEntry) -> Markup {
                     .with(metric.range(found).unwrap_or_default()),
                 None => Cell::plain(ABSENT),
             });
-        let count = Cell::plain(trials).with(failed);
+        let count = Cell::plain(number).with(failed);
         Row::of(name, std::iter::once(count).chain(values).collect())
     };
     let rows = summary.rows.iter().rev().map(row).collect();

@@ -28,8 +28,8 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
         .max()
         .unwrap_or(0)
         .max(6);
-    let room = width.saturating_sub(names + NUMBERS + 2).min(LONGEST_BAR);
-    let bar = if room < SHORTEST_BAR { 0 } else { room };
+    let left = width.saturating_sub(names + NUMBERS + 2).min(LONGEST_BAR);
+    let bar = if left < SHORTEST_BAR { 0 } else { left };
     let rates = seen.servers.iter().filter_map(|one| one.requests_per_s);
     let greatest = rates.fold(0.0, f64::max);
     let heading = format!(

@@ -91,14 +91,14 @@ fn distribution(load: &Load) -> Option<Table> {
 fn bins(times: &Histogram<u64>, edges: &[f64]) -> Vec<(f64, u64)> {
     let mut bins: Vec<(f64, u64)> = Vec::new();
     let all = (0..).flat_map(|power| edges.iter().map(move |edge| edge * 10_f64.powi(power)));
-    let mut edges = all.peekable();
+    let mut next_edges = all.peekable();
     for step in times.iter_recorded() {
         let time = step.value_iterated_to() as f64 / 1e3;
         if bins.is_empty() {
-            while edges.next_if(|edge| *edge < time).is_some() {}
+            while next_edges.next_if(|edge| *edge < time).is_some() {}
         }
         while bins.last().is_none_or(|(edge, _)| *edge < time) {
-            bins.extend(edges.next().map(|edge| (edge, 0)));
+            bins.extend(next_edges.next().map(|edge| (edge, 0)));
         }
         if let Some((_, count)) = bins.last_mut() {
             *count += step.count_since_last_iteration();

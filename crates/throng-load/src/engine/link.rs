@@ -76,8 +76,8 @@ impl Sending {
         let fitting = u32::try_from(counted)
             .ok()
             .filter(|counted| counted & NOTIFIED == 0);
-        let counted = fitting.expect("what is counted before it leaves is small");
-        Self(counted | if is_notified { NOTIFIED } else { 0 })
+        let bits = fitting.expect("what is counted before it leaves is small");
+        Self(bits | if is_notified { NOTIFIED } else { 0 })
     }
 
     pub(super) fn is_notified(&self) -> bool {

@@ -25,15 +25,13 @@ fn is_path(path: &str) -> bool {
     if !path.bytes().any(|byte| matches!(byte, b'%' | b'.' | b'#')) {
         return true;
     }
-    let without_query = path.split_once('?').map_or(path, |(path, _)| path);
-    let path = without_query
-        .split_once('#')
-        .map_or(without_query, |(path, _)| path);
-    let Some(path) = decoded(path.as_bytes()) else {
+    let without_query = path.split_once('?').map_or(path, |(before, _)| before);
+    let plain = without_query.split('#').next().unwrap_or_default();
+    let Some(bytes) = decoded(plain.as_bytes()) else {
         return false;
     };
     let mut depth = 0_u32;
-    for part in path
+    for part in bytes
         .split(|byte| *byte == b'/')
         .filter(|part| !part.is_empty())
     {

@@ -146,8 +146,8 @@ impl Family {
             "{name}{{study=\"{}\"",
             escaped(&report.run.study.name)
         );
-        let label = part.map(|part| ("part", part));
-        for (label, label_value) in label.iter().chain(labels) {
+        let of_part = part.map(|part| ("part", part));
+        for (label, label_value) in of_part.iter().chain(labels) {
             let _ = write!(text, ",{label}=\"{}\"", escaped(label_value));
         }
         let _ = writeln!(text, "}} {value}");

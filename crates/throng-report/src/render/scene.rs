@@ -203,8 +203,8 @@ impl Scene {
         let half = |value: f64| (value * 2.0).round() as i64;
         let halves: BTreeSet<(i64, i64)> = places.map(|(x, y)| (half(x), half(y))).collect();
         let whole = |value: i64| value as f64 / 2.0;
-        let places = halves.into_iter().map(|(x, y)| (whole(x), whole(y)));
-        self.draw(Shape::Dots(places.collect()), ink)
+        let apart = halves.into_iter().map(|(x, y)| (whole(x), whole(y)));
+        self.draw(Shape::Dots(apart.collect()), ink)
     }
 
     pub(super) fn boxed(&mut self, from: At, to: At, ink: Ink) -> &mut Item {

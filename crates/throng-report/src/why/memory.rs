@@ -47,9 +47,9 @@ impl Memory {
         let clients = f64::from(both[0].clients.max(1));
         let error = READINGS * ERROR_OF_MEMORY / clients;
         let parts = both.map(|trial| {
-            let both = [&trial.server_side, &trial.network];
-            let sides = both.into_iter().flatten();
+            let sides = [&trial.server_side, &trial.network].into_iter();
             sides
+                .flatten()
                 .flat_map(|side| &side.memory_per_client)
                 .collect::<Vec<(&MemoryPart, &f64)>>()
         });

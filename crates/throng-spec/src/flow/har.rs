@@ -114,8 +114,8 @@ pub(super) fn steps(text: &str, _scope: &mut Scope, context: &Context<'_>) -> Re
     Ok(found)
 }
 
-fn step(request: &Request, path: &str, context: &Context<'_>) -> Result<FlowStep, String> {
-    let without_fragment = path.split('#').next().unwrap_or_default();
+fn step(request: &Request, url: &str, context: &Context<'_>) -> Result<FlowStep, String> {
+    let without_fragment = url.split('#').next().unwrap_or_default();
     let path = if without_fragment.starts_with('/') {
         without_fragment.to_owned()
     } else {

@@ -138,15 +138,15 @@ impl<'a> Reader<'a, '_> {
             None => *first = Some(origin.to_owned()),
         }
         let without_fragment = path.split('#').next().unwrap_or_default();
-        let path = match without_fragment.strip_prefix('?') {
+        let requested = match without_fragment.strip_prefix('?') {
             _ if without_fragment.is_empty() => "/".to_owned(),
             Some(_) => format!("/{without_fragment}"),
             None => without_fragment.to_owned(),
         };
         let start = column + origin.chars().count();
-        let parts = self.parts(&path, Encoding::Path, start)?;
+        let parts = self.parts(&requested, Encoding::Path, start)?;
         let above = self.name.take().filter(|(line, _)| line + 1 == self.at);
-        let name = above.map_or_else(|| name_of(&method, &path), |(_, name)| name);
+        let name = above.map_or_else(|| name_of(&method, &requested), |(_, name)| name);
         self.at += 1;
         Ok(Request {
             step: FlowStep {

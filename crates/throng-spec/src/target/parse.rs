@@ -149,7 +149,7 @@ fn bracketed(text: &str) -> String {
 }
 
 fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
-    let (name, port) = if let Some(rest) = text.strip_prefix('[') {
+    let (name, written) = if let Some(rest) = text.strip_prefix('[') {
         let (address, rest) = rest
             .split_once(']')
             .ok_or("the bracket of an IPv6 address is not closed")?;
@@ -174,7 +174,7 @@ fn host_and_port(text: &str, scheme: Scheme) -> Result<Place, String> {
         check_name(name)?;
         (name.to_owned(), port)
     };
-    let known_port = match (port.filter(|port| !port.is_empty()), scheme.usual_port()) {
+    let known_port = match (written.filter(|port| !port.is_empty()), scheme.usual_port()) {
         (Some(port), _) => Some(read_port(port)?),
         (None, usual) => usual,
     };

@@ -69,14 +69,14 @@ pub(super) fn sentence(cells: &[ClaimCell]) -> String {
                     0 => format!(" of {}", counted(cells.len() as u32, "comparison")),
                     _ => String::new(),
                 };
-                let named = names(those, cells);
-                let is_short = named.len() <= NAMED && Some(those.len()) != most;
-                let names = if is_short {
-                    format!(" ({})", list(&named))
+                let apart = names(those, cells);
+                let is_short = apart.len() <= NAMED && Some(those.len()) != most;
+                let which = if is_short {
+                    format!(" ({})", list(&apart))
                 } else {
                     String::new()
                 };
-                format!("{} in {}{all}{names}", verdict.text(), those.len())
+                format!("{} in {}{all}{which}", verdict.text(), those.len())
             });
             sentences.push(format::sentence(&list(&counts.collect::<Vec<_>>())));
         }
