@@ -355,45 +355,45 @@ fn of_table(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
 /// Takes the keys of the load out of a part's table.
 fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), StudyError> {
     let whole = table.span();
-    let mut load = match table.get_mut().remove("load") {
+    let mut keys = match table.get_mut().remove("load") {
         None => Spanned::new(whole, DeTable::new()),
-        Some(load) => {
-            let at = load.span();
-            let DeValue::Table(load) = load.into_inner() else {
+        Some(given) => {
+            let at = given.span();
+            let DeValue::Table(inner) = given.into_inner() else {
                 return Err(source.wrong(&at, "`load` must be a table, like { think = \"1s\" }"));
             };
-            Spanned::new(at, load)
+            Spanned::new(at, inner)
         }
     };
-    for key in load.get_ref().keys() {
+    for key in keys.get_ref().keys() {
         let name = key.get_ref().as_ref();
         if let Some((_, why)) = NOT_OF_A_LOAD.iter().find(|(other, _)| *other == name) {
             let why = format!("`{name}` does not belong in `load`; {why}");
             return Err(source.wrong(&key.span(), &why));
         }
     }
-    let has_jobs = JOBS.iter().any(|name| load.get_ref().contains_key(*name));
+    let has_jobs = JOBS.iter().any(|name| keys.get_ref().contains_key(*name));
     for name in OF_LOADS {
         let taken = table.get_mut().remove_entry(name);
         // With short-lived clients there is no warm-up: everything counts.
         let is_idle = has_jobs && ["duration", "warm-up"].contains(&name);
         if let Some((key, value)) = taken.filter(|_| !is_idle)
-            && !load.get_ref().contains_key(name)
+            && !keys.get_ref().contains_key(name)
         {
-            load.get_mut().insert(key, value);
+            keys.get_mut().insert(key, value);
         }
     }
-    if !has_jobs && !load.get_ref().contains_key("duration") {
+    if !has_jobs && !keys.get_ref().contains_key("duration") {
         let usual = DeValue::String(Cow::Borrowed(USUAL_DURATION));
         let key = Spanned::new(0..0, Cow::Borrowed("duration"));
-        load.get_mut().insert(key, Spanned::new(0..0, usual));
+        keys.get_mut().insert(key, Spanned::new(0..0, usual));
     }
-    let places: Places = load
+    let places: Places = keys
         .get_ref()
         .iter()
         .map(|(key, value)| (one_name(key.get_ref()), (key.span(), value.span())))
         .collect();
-    let load: LoadSpec = from_table(source, load)?;
+    let load: LoadSpec = from_table(source, keys)?;
     match load.checked() {
         Ok(load) => Ok((load, places)),
         Err(error) => {

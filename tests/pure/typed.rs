@@ -1,4 +1,5 @@
-//! Texts are made at the rim: no code reads a sentence that code wrote, or asks a name what it contains.
+//! Texts are made at the rim: no code reads a sentence that code wrote, or asks a name what it contains. And a name is
+//! bound once in a function: a value and what is made of it have different names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -86,17 +87,65 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The calls in a source that read a text: with an argument of several words, or on a field for people. Comments and
-/// unit tests do not count.
-fn reads(source: &str) -> Vec<String> {
-    let code: Vec<&str> = source
+/// Names that are bound again, with their files: clones for a thread, and other values on other systems.
+const BOUND_AGAIN: [(&str, &str); 5] = [
+    ("crates/throng-serve/src/models/thread_pool.rs", "queue"),
+    ("crates/throng-sys/src/shared.rs", "flags"),
+    ("src/cli/mod.rs", "ended"),
+    ("src/cli/mod.rs", "typed"),
+    ("src/cli/serve.rs", "offer"),
+];
+
+/// Its lines without comments and unit tests.
+fn code_lines(source: &str) -> impl Iterator<Item = &str> {
+    source
         .split("#[cfg(test)]\nmod tests {")
         .next()
         .unwrap_or_default()
         .lines()
         .map(str::trim)
         .filter(|line| !line.starts_with("//"))
-        .collect();
+}
+
+/// The names that a function binds again with `let` while the first binding is in scope.
+fn bound_again(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut depth, mut bound): (usize, Vec<(usize, &str)>) = (0, Vec::new());
+    // Bindings whose value is still being made.
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for line in code_lines(source) {
+        if line.contains("fn ") && line.contains('(') {
+            (bound, open) = Default::default();
+        }
+        // A line that closes a block may open the next one: `} else {`.
+        let closing = line.chars().take_while(|c| "}])".contains(*c));
+        let least = depth.saturating_sub(closing.filter(|c| *c == '}').count());
+        bound.retain(|(at, _)| *at <= least);
+        let declared = line.strip_prefix("let ");
+        let declared = declared.map(|rest| rest.trim_start_matches("mut "));
+        let name = declared.and_then(|rest| rest.split([' ', ':', ';']).next());
+        let is_name =
+            |name: &&str| *name != "_" && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if let Some(name) = name.filter(is_name) {
+            if bound.iter().any(|(_, other)| *other == name) {
+                found.push(name.to_owned());
+            }
+            open.push((least, name));
+        }
+        let braces = |sought| line.matches(sought).count();
+        depth = (depth + braces('{')).saturating_sub(braces('}'));
+        while let Some(ended) = open.pop_if(|(at, _)| *at == depth && line.ends_with(';')) {
+            bound.push(ended);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The calls in a source that read a text: with an argument of several words, or on a field for people. Comments and
+/// unit tests do not count.
+fn reads(source: &str) -> Vec<String> {
+    let code: Vec<&str> = code_lines(source).collect();
     // A chain of calls on one line.
     let code = code.join("\n").replace("\n.", ".");
     let mut found = Vec::new();
@@ -127,8 +176,9 @@ fn reads(source: &str) -> Vec<String> {
     found
 }
 
-/// All such calls, with their files.
-fn all_reads(root: &Path) -> Vec<(String, String)> {
+/// What `seek` finds in the sources of the product, with the files.
+fn found_in_all(seek: fn(&str) -> Vec<String>) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<PathBuf> = Vec::new();
     for directory in ["crates", "src"] {
         add_files(&root.join(directory), &["rs"], &mut files);
@@ -142,15 +192,16 @@ fn all_reads(root: &Path) -> Vec<(String, String)> {
         if is_source && !steps.any(|step| OF_TESTS.contains(&step.trim_end_matches(".rs"))) {
             let text = fs::read_to_string(&file).expect("a source is UTF-8");
             let path = path.display().to_string();
-            found.extend(reads(&text).into_iter().map(|call| (path.clone(), call)));
+            found.extend(seek(&text).into_iter().map(|what| (path.clone(), what)));
         }
     }
+    found.sort();
     found
 }
 
 #[test]
 fn no_code_reads_a_text_that_code_wrote() {
-    let found = all_reads(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let found = found_in_all(reads);
     let is_allowed = |(path, call): &&(String, String)| {
         EXCEPTIONS
             .iter()
@@ -194,4 +245,40 @@ mod tests {
             "line.contains(\"4 clients unserved\"",
         ]
     );
+}
+
+#[test]
+fn a_name_is_bound_once_in_a_function() {
+    let found = found_in_all(bound_again);
+    let found: Vec<(&str, &str)> = found
+        .iter()
+        .map(|(file, name)| (&**file, &**name))
+        .collect();
+    assert_eq!(
+        found, BOUND_AGAIN,
+        "give what is made of a value a name of its own"
+    );
+}
+
+#[test]
+fn planted_names_that_are_bound_again_are_found() {
+    let planted = "\
+fn f(text: &str) {
+    let words = text.split(' ');
+    let mut words: Vec<&str> = words.collect();
+    for word in words {
+        let word_text = word;
+    }
+    let word_text = 1;
+    if word_text > 0 {
+        let other = 1;
+    } else {
+        let other = format!(\"{}\", 2);
+        let _ = { let other = 3; };
+        let words = 4;
+    }
+}
+fn g() { let words = 1; }
+";
+    assert_eq!(bound_again(planted), ["words", "words"]);
 }

@@ -184,7 +184,7 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
         };
         sentences.push(format!("{what}: inconclusive, {why}"));
     }
-    let of = if is_first && sentences.is_empty() {
+    let pair_name = if is_first && sentences.is_empty() {
         format!("{} vs {}", pair.server, pair.reference)
     } else {
         String::new()
@@ -194,7 +194,11 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
         .filter_map(|one| Some((one, one.smallest_difference?, one.needed)))
         .collect();
     if noisy.len() > MOST_SENTENCES {
-        let of = if of.is_empty() { of } else { of + ": " };
+        let of = if pair_name.is_empty() {
+            String::new()
+        } else {
+            pair_name + ": "
+        };
         let seen = noisy.iter().map(|(one, seen, _)| match detail {
             Detail::Estimates => one.metric.noun(),
             Detail::Intervals => format!("{} (≥{} would show)", one.metric.noun(), percent(*seen)),
@@ -206,8 +210,8 @@ fn inconclusive(pair: &Pair, is_first: bool, detail: Detail) -> Vec<String> {
         return sentences;
     }
     for (place, (one, seen, needed)) in noisy.into_iter().enumerate() {
-        let of = if place == 0 && !of.is_empty() {
-            format!("{of}, ")
+        let of = if place == 0 && !pair_name.is_empty() {
+            format!("{pair_name}, ")
         } else {
             String::new()
         };

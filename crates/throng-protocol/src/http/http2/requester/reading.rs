@@ -361,11 +361,10 @@ impl Http2Client {
         bytes: &[u8],
     ) -> Result<(), WrongReply> {
         self.check_known(block.stream)?;
-        let jar = self
+        let mut jar = self
             .rare
             .as_mut()
             .and_then(|rare| rare.variable.jar.as_mut());
-        let mut jar = jar;
         let totals = &mut shared.totals;
         let mut location = None;
         let form: ReplyForm = self.decoder.decode(bytes, &mut |name, value| match name {
