@@ -25,7 +25,8 @@ use caveats::{ceiling, control, held_back, nobody, not_ranked, notes, starved, u
 use completion::{connecting, failed};
 pub(crate) use first::{Standings, standings};
 use measure::{COMPLETION, COST, FAIRNESS, Measure, RATE, behind, too_few, value};
-use throng_record::format::{capitalized_unless, counted, list};
+use throng_record::format::{capitalized_unless, counted, list, time};
+use throng_record::metrics::Better;
 use throng_stats::MARGIN;
 
 /// The answer to a study's question.
@@ -378,29 +379,28 @@ fn short(ranking: &Ranking, measure: &Measure) -> String {
 }
 
 fn alone(with: &str, row: &Row, servers: usize) -> String {
-    let only = if servers > 1 { "only " } else { "" };
-    let mut text = format!(
-        "{with}, {only}{} {} all of them: {}",
-        row.server,
-        if row.completion.is_some() {
-            "finished"
-        } else {
-            "served"
-        },
-        value(row, pace(&[row]))
-    );
+    let server = &row.server;
+    let does = match (servers, &row.completion) {
+        (0 | 1, None) => format!("{server} serves"),
+        (0 | 1, Some(_)) => format!("{server} finishes in"),
+        (_, None) => format!("only {server} served all of them:"),
+        (_, Some(_)) => format!("only {server} finished all of them:"),
+    };
+    let measure = pace(&[row]);
+    // The load generator was the limit.
+    let bound = match measure.metric().better {
+        _ if !row.client_limited() => "",
+        Better::Higher => "at least ",
+        _ => "at most ",
+    };
+    let mut text = format!("{with}, {does} {bound}{}", value(row, measure));
     if COST.of(row).is_some() {
         let _ = write!(text, " at {} of CPU per request", value(row, &COST));
     }
-    text.push('.');
-    if row.client_limited() {
-        let (what, bound) = pace(&[row]).limited;
-        let _ = write!(
-            text,
-            " The load generator was the limit, so {what} are {bound} bounds."
-        );
+    if let Some(p99_us) = row.value("latency_p99_us") {
+        let _ = write!(text, ", with a p99 latency of {}", time(p99_us));
     }
-    text
+    text + "."
 }
 
 fn limited<'a>(rows: &[&'a Row]) -> Vec<&'a str> {

@@ -95,7 +95,11 @@ pub fn sentence(report: &StudyReport<'_>) -> String {
             (count > 0).then(|| format!("{count} {}", verdict.text()))
         })
         .collect();
-    format!("{}: {}.", counted(all, "claim"), list(&counts))
+    let what = match &report.study.source {
+        Some(_) => "published claim",
+        None => "claim",
+    };
+    format!("{}: {}.", counted(all, what), list(&counts))
 }
 
 /// The glance in the `summary.json` of a record; `None` if the file is missing, of another version, or without a

@@ -469,7 +469,7 @@ mod tests {
         }
         let text = document::terminal::text(&sections::of_run(&report), 80, false);
         assert!(
-            text.contains("With 100 clients, epoll served all of them"),
+            text.contains("With 100 clients, epoll serves 148,000 requests per second"),
             "{text}"
         );
     }

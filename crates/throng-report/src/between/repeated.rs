@@ -470,6 +470,7 @@ mod tests {
                 .zip(verdicts)
                 .map(|(clients, &verdict)| ClaimCell {
                     part: String::new(),
+                    title: String::new(),
                     metric: String::new(),
                     server: String::new(),
                     rival: String::new(),

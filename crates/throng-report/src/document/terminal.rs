@@ -50,30 +50,28 @@ pub fn text(document: &Document, width: usize, colour: bool) -> String {
     )
 }
 
-/// The document as text, with the answer last, so that it is right above the prompt. If there are few rows, tables and
-/// answer are cut.
+/// The document as text: the question, the answer, and what it rests on. If there are few rows, tables and answer are
+/// cut.
 pub fn within(document: &Document, screen: Screen) -> String {
     let shown: Vec<&Section> = Section::shown(&document.sections, Medium::Terminal).collect();
     let (answers, others): (Vec<&Section>, Vec<&Section>) =
         shown.into_iter().partition(|one| one.kind == Kind::Answer);
-    let whole = answer(&answers, screen, true);
-    let most = screen.rows.map(|rows| {
-        let kept = lines_of(&whole).min(OF_ANSWER.max(lines_of(&whole[..whole.len().min(2)])));
-        rows.saturating_sub(kept + 1)
-    });
-    let mut writer = Writer::new(screen, most);
+    let mut first = Writer::new(screen, None);
     if !document.question.is_empty() {
-        writer.wrap(&document.question.as_str().into(), STRONG);
+        first.wrap(&document.question.as_str().into(), STRONG);
     }
-    writer.sections(&others);
-    if !whole.is_empty() {
-        writer.gap();
-    }
-    let room = screen
+    let whole = answer(&answers, screen, true);
+    let left = screen
         .rows
-        .map_or(usize::MAX, |rows| rows.saturating_sub(lines(&writer.text)));
-    let fits = lines_of(&whole) <= room;
-    let pieces = if fits {
+        .map(|rows| rows.saturating_sub(lines(&first.text) + 1));
+    let most = left.map(|rows| {
+        let kept = lines_of(&whole).min(OF_ANSWER.max(lines_of(&whole[..whole.len().min(2)])));
+        rows.saturating_sub(kept)
+    });
+    let mut rest = Writer::new(screen, most);
+    rest.sections(&others);
+    let room = left.map_or(usize::MAX, |rows| rows.saturating_sub(lines(&rest.text)));
+    let pieces = if lines_of(&whole) <= room {
         whole
     } else {
         answer(&answers, screen, false)
@@ -85,9 +83,12 @@ pub fn within(document: &Document, screen: Screen) -> String {
         if used > room && place > 1 {
             break;
         }
-        writer.text += piece;
+        first.text += piece;
     }
-    writer.text
+    if !rest.text.is_empty() {
+        first.gap();
+    }
+    first.text + &rest.text
 }
 
 fn answer(sections: &[&Section], screen: Screen, whole: bool) -> Vec<String> {

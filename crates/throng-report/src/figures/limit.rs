@@ -101,16 +101,11 @@ pub(super) fn p99(info: Info, source: &Source<'_>) -> Option<Figure> {
     let figure = against_tried(info, source, caption, y, |one| {
         one.p99_us().map(|us| us / 1e3)
     })?;
-    let [only] = source.limits?.servers.as_slice() else {
-        return Some(figure);
+    let section = match source.limits?.servers.as_slice() {
+        [_] => OfSection::Answer,
+        _ => figure.section,
     };
-    let known = only.cause.as_ref();
-    let cause = known.map(|cause| format!(" Cause of the limit: {}.", cause.sentence));
-    Some(Figure {
-        section: OfSection::Answer,
-        caption: format!("{}{}", figure.caption, cause.unwrap_or_default()),
-        ..figure
-    })
+    Some(Figure { section, ..figure })
 }
 
 /// One measurement against the values that were tried.

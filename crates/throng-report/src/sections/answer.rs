@@ -1,5 +1,6 @@
 //! The answer: one sentence and one picture, then all sentences.
 
+use super::{comparison, results};
 use crate::Report;
 use crate::document::{Block, Medium, Role, Text, Tone};
 use crate::figures::OfSection;
@@ -17,8 +18,25 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         first.push(Block::Paragraph(Role::Body, grade(&report.grade)));
     }
     first.extend(picture);
-    let sentences = answer.headline.iter().filter(|one| **one != answer.first);
-    let mut whole = vec![Block::list(sentences)];
+    let pair = comparison::of_one_pair(report);
+    let is_pair = pair.is_some();
+    let of_one = || results::of_one_server(report).map(|table| vec![table]);
+    let beside_picture = pair.or_else(|| of_one().filter(|_| report.limits.is_none()));
+    let tables = beside_picture
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|block| !matches!(block, Block::Heading(_)));
+    first.push(Block::Except(&[Medium::Markdown], tables.collect()));
+    let rest = answer.headline.iter().filter(|one| **one != answer.first);
+    let sentences = Block::list(rest);
+    let mut whole = Vec::new();
+    match report.limits {
+        Some(_) => first.push(sentences),
+        None => whole.push(sentences),
+    }
+    if is_pair {
+        whole.push(Block::paragraph(Role::Hint, comparison::HINT));
+    }
     if !answer.others.is_empty() {
         whole.push(Block::Heading("With fewer clients".into()));
         whole.push(Block::list(&answer.others));

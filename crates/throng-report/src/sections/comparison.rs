@@ -12,8 +12,11 @@ pub(super) const HINT: &str = "Medians over trials or slices. Ratios are trimmed
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let mut blocks = vec![Block::paragraph(Role::Hint, HINT)];
-    for (name, pairs) in by_names(report) {
-        blocks.extend(tables(&pairs, name));
+    let all = by_names(report);
+    for (name, pairs) in &all {
+        // A single table needs no heading of its own.
+        let own = tables(pairs, *name).into_iter();
+        blocks.extend(own.filter(|block| all.len() > 1 || !matches!(block, Block::Heading(_))));
     }
     blocks
 }
@@ -32,10 +35,13 @@ fn by_names<'a>(report: &'a Report<'_>) -> Vec<([&'a str; 2], Vec<&'a Pair>)> {
     all
 }
 
-/// Whether a terminal shows the pairs. It has room for one; of more, it shows the results in one table and the ratios in
-/// words.
-pub(super) fn is_in_terminal(report: &Report<'_>) -> bool {
-    by_names(report).len() == 1
+/// The tables of the only pair, which the answer and a terminal have room for; of more, a terminal shows the results in
+/// one table and the ratios in words.
+pub(super) fn of_one_pair(report: &Report<'_>) -> Option<Vec<Block>> {
+    match by_names(report).as_slice() {
+        [(name, pairs)] => Some(tables(pairs, *name)),
+        _ => None,
+    }
 }
 
 /// The tables of the same two servers with each number of clients; `headings` are the headings of their columns.

@@ -34,15 +34,22 @@ const SECTIONS: &[SectionKind] = &[
         ..section("answer", "The answer", answer::blocks)
     },
     section("thresholds", "Thresholds", findings::thresholds),
-    section("why", "Why they differ", why::blocks),
     SectionKind {
-        in_terminal: comparison::is_in_terminal,
+        // The answer shows the table of a single pair.
+        omit: |report| match comparison::of_one_pair(report) {
+            Some(_) => &[Medium::Html],
+            None => &[Medium::Terminal],
+        },
         ..section("comparison", "Comparison", comparison::blocks)
     },
+    section("why", "Why they differ", why::blocks),
     section("limits", "Limits", limits::blocks),
     SectionKind {
-        // The tables of pairs say the same.
-        in_terminal: |report| !comparison::is_in_terminal(report),
+        // The table of a pair says the same.
+        omit: |report| match comparison::of_one_pair(report) {
+            Some(_) => &[Medium::Terminal],
+            None => &[],
+        },
         ..section("results", "Results", results::blocks)
     },
     section("steps", "Steps of a session", steps::blocks),
@@ -69,8 +76,8 @@ struct SectionKind {
     id: &'static str,
     title: &'static str,
     kind: Kind,
-    /// Whether a terminal shows it.
-    in_terminal: fn(&Report<'_>) -> bool,
+    /// The media that do not show it.
+    omit: fn(&Report<'_>) -> &'static [Medium],
     /// Its content; empty if the record lacks it.
     blocks: fn(&Report<'_>) -> Vec<Block>,
 }
@@ -84,7 +91,7 @@ const fn section(
         id,
         title,
         kind: Kind::Plain,
-        in_terminal: |_| true,
+        omit: |_| &[],
         blocks,
     }
 }
@@ -96,7 +103,7 @@ const fn details(
     blocks: fn(&Report<'_>) -> Vec<Block>,
 ) -> SectionKind {
     SectionKind {
-        in_terminal: |_| false,
+        omit: |_| &[Medium::Terminal],
         ..section(id, title, blocks)
     }
 }
@@ -131,12 +138,7 @@ pub fn of_run(report: &Report<'_>) -> Document {
 fn sections(report: &Report<'_>) -> Vec<Section> {
     let made = SECTIONS.iter().filter_map(|one| {
         let made = Section::of(one.id, one.title, (one.blocks)(report))?;
-        let omit: &[Medium] = if (one.in_terminal)(report) {
-            &[]
-        } else {
-            &[Medium::Terminal]
-        };
-        let kind = one.kind;
+        let (kind, omit) = (one.kind, (one.omit)(report));
         Some(Section { kind, omit, ..made })
     });
     made.collect()
@@ -233,7 +235,7 @@ mod tests {
 
     /// Uses as few rows as a terminal of 35 rows leaves for the report.
     #[test]
-    fn the_last_screen_of_a_run_has_its_answer_last() {
+    fn a_terminal_begins_with_the_answer() {
         let within = |record: &(Run, Vec<Trial>), rows| {
             let screen = terminal::Screen {
                 columns: 80,
@@ -253,7 +255,7 @@ mod tests {
             let text = within(&record, 30);
             let lines: Vec<&str> = text.lines().collect();
             let answered = lines.iter().position(|line| line.starts_with(answer));
-            assert!(answered.is_some_and(|at| at > 5), "{text}");
+            assert_eq!(answered, Some(1), "{text}");
             within(&record, 19);
         }
     }
@@ -278,7 +280,10 @@ mod tests {
         assert_eq!(ids.len(), all.len());
         for section in &all {
             assert!(!section.blocks.is_empty(), "{}", section.id);
-            assert!(!section.omit.contains(&Medium::Html), "a page has all");
+            assert!(
+                !section.omit.contains(&Medium::Html),
+                "the answer shows only a single pair"
+            );
         }
     }
 

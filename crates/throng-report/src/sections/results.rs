@@ -7,12 +7,40 @@ use crate::summary::Row;
 use throng_record::format::{ABSENT, counted};
 use throng_record::metrics::{Quantity, Unit};
 
+/// Columns with this number, and with greater ones, are details.
+const FIRST_DROPPED: u8 = 8;
+
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let caption = "Results by server and number of clients";
     let table = table(report, &columns::results(), caption);
     let text = format!("{} –: not measured.", estimator(report));
     let hint = Block::paragraph(Role::Hint, text.trim());
     [hint].into_iter().chain(table).collect()
+}
+
+/// The results of the only server, a row for each value that leads in a terminal and a column for each number of clients.
+pub(super) fn of_one_server(report: &Report<'_>) -> Option<Block> {
+    let summary = &report.summary;
+    let is_only = report.run.servers.len() == 1 && summary.rows.iter().any(|row| row.trials_ok > 0);
+    let columns = columns::results().into_iter().filter(|column| {
+        let leads = matches!(column, Column::Result(_, shown) if shown.terminal.is_some_and(|drop| drop < FIRST_DROPPED));
+        leads && column.has_data(summary)
+    });
+    let rows = columns.map(|column| {
+        let cells = summary.rows.iter().map(|row| Cell {
+            bar: None,
+            tone: Tone::Plain,
+            ..cell(report, &column, row)
+        });
+        document::Row::of(column.title(), cells.collect())
+    });
+    let each = summary
+        .rows
+        .iter()
+        .map(|row| counted(row.clients, "client"));
+    let headings =
+        std::iter::once(document::Column::text("")).chain(each.map(document::Column::number));
+    is_only.then(|| Block::Table(Table::of("Results", headings.collect(), rows.collect())))
 }
 
 /// Costs per request, from trials that count events.

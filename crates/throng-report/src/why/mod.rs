@@ -565,7 +565,9 @@ mod tests {
         let found = why(then, now);
         let text = found.sentences.join(" ");
         assert!(
-            text.contains("sleep 50.0 µs more in nanosleep() (0 calls per request become 1.00)"),
+            text.contains(
+                "sleep 50.0 µs more in nanosleep() (1.00 call per request instead of none)"
+            ),
             "{text}"
         );
         assert!(text.contains("call getppid() 4.00 times more"), "{text}");

@@ -30,6 +30,8 @@ const FOR_CLIENTS: [&str; 15] = [
 ];
 /// Fewer calls per request are not named.
 const FEWEST_CALLS: f64 = 0.1;
+/// A rest that is a larger share of the difference is mentioned, or the parts would not add up.
+const GREAT_REST: f64 = 0.1;
 /// Calls that put a thread to sleep for a time.
 const PAUSES: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
@@ -118,6 +120,17 @@ fn cpu(why: &Why) -> Option<String> {
     if !against.is_empty() {
         text += &format!(", but {}", clauses(&against));
     }
+    let named = along
+        .iter()
+        .take(MOST_NAMED)
+        .chain(against.iter().take(MOST_NAMED));
+    let named_us: f64 = named.map(|part| part.difference.value).sum();
+    let timed_us = why.timed_us.filter(|_| !along.is_empty());
+    let rest = timed_us.map(|timed| (timed, timed - named_us));
+    if let Some((_, rest_us)) = rest.filter(|(timed, rest)| rest.abs() > GREAT_REST * timed.abs()) {
+        let Sized { size, word } = sized(rest_us);
+        text += &format!(". All else together needs {size} {word}");
+    }
     Some(text + ".")
 }
 
@@ -169,7 +182,7 @@ fn sized(difference: f64) -> Sized {
     }
 }
 
-/// "9.8 µs less in select() (2 calls per request become 1)", "7 µs more in its own code (6.8 µs in spin)".
+/// "9.8 µs less in select() (1.00 call per request instead of 2.00)", "7 µs more in its own code (6.8 µs in spin)".
 fn clause(why: &Why, part: &Difference) -> String {
     let Sized { size, word } = sized(part.difference.value);
     let text = format!("{size} {word} in {}", part.name);
@@ -199,14 +212,18 @@ fn mostly(why: &Why, own_code: &Difference) -> String {
     })
 }
 
-/// How the number of a call changes: " (2 calls per request become 1)", " (1 call per request)".
+/// How the number of a call changes: " (1.00 call per request instead of 2.00)", " (1 call per request)".
 fn change(call: &Difference) -> String {
     let [then, now] = [call.reference, call.server].map(per_request);
+    let calls = if now == "1.00" { "call" } else { "calls" };
     if !call.is_shown || then == now {
-        let calls = if now == "1.00" { "call" } else { "calls" };
         return format!(" ({now} {calls} per request)");
     }
-    format!(" ({then} calls per request become {now})")
+    match (then.as_str(), now.as_str()) {
+        ("0", now) => format!(" ({now} {calls} per request instead of none)"),
+        (then, "0") => format!(" (no call instead of {then} per request)"),
+        (then, now) => format!(" ({now} {calls} per request instead of {then})"),
+    }
 }
 
 /// A number per request; 0 without decimals.

@@ -59,7 +59,7 @@ impl Writer {
             self.line(&heading);
             let shown = group.rows.len().min(room);
             for row in &group.rows[..shown] {
-                self.row(&laid, row);
+                self.row(&laid, row, !table.best_of.is_empty());
                 has_best |= laid
                     .iter()
                     .skip(1)
@@ -81,7 +81,7 @@ impl Writer {
         }
     }
 
-    fn row(&mut self, laid: &[ColumnLayout<'_>], row: &Row) {
+    fn row(&mut self, laid: &[ColumnLayout<'_>], row: &Row, marks_best: bool) {
         let Some((first, others)) = laid.split_first() else {
             return;
         };
@@ -95,7 +95,8 @@ impl Writer {
         }
         for one in others {
             let cell = one.cell(row);
-            let mark = if cell.tone == Tone::Best { '*' } else { ' ' };
+            let is_marked = cell.tone == Tone::Best && marks_best;
+            let mark = if is_marked { '*' } else { ' ' };
             let text = format!("{}{mark}", one.aligned(&text_of(cell)));
             let style = match cell.tone {
                 Tone::Plain if row.is_quiet => QUIET,

@@ -166,10 +166,10 @@ impl Axes {
         };
         let has_markers = figure.kind == Kind::Lines && !series.trace.is_drawn_in();
         let wide = if thin { 1.2 } else { 1.8 };
-        for part in joined(figure, &shown) {
+        for part in joined(&shown) {
             // In its own picture it can be recognised without dashes.
             let is_dashed = aside.is_some() && look(series.place).dashed;
-            let dashed = is_dashed || series.trace == Trace::Dotted;
+            let dashed = is_dashed || matches!(series.trace, Trace::Dotted | Trace::Mark);
             let line = scene.lines(part.iter().map(at).collect(), wide, ink, dashed);
             line.server = Some(series.place);
             if figure.kind == Kind::Course {
@@ -222,9 +222,9 @@ const SHADES: [(f64, f64); 5] = [
     (0.0, 0.12),
 ];
 
-/// The stretches of points that have values: a failure ends a line.
-fn joined<'p>(figure: &Figure, points: &'p [Point]) -> impl Iterator<Item = &'p [Point]> {
-    let parts = points.split(|point| !figure.has_value(point));
+/// The stretches of points that did not fail: a failure ends a line.
+fn joined(points: &[Point]) -> impl Iterator<Item = &[Point]> {
+    let parts = points.split(|point| point.failed);
     parts.filter(|part| !part.is_empty())
 }
 
@@ -352,7 +352,7 @@ pub(super) fn behind(figure: &Figure, groups: &[Group<'_>]) -> Scene {
             }
             _ => series.points.clone(),
         };
-        for part in joined(figure, &shown) {
+        for part in joined(&shown) {
             let places = part.iter().map(|point| axes.at(figure, point)).collect();
             let line = scene.line(places, 1.0, Ink::Others);
             line.server = Some(group.place);

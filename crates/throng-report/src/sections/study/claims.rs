@@ -8,24 +8,25 @@ use crate::glance;
 use crate::grade::Level;
 use crate::study::claims::{ClaimCell, ClaimVerdict, JudgedCause, JudgedClaim};
 use crate::study::{PartReport, StudyReport};
-use throng_record::format::{capitalized, counted, list};
+use throng_record::format::{counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
-    if !report.claims.is_empty() || report.study.scale.is_some() {
-        blocks.push(Block::paragraph(Role::Lead, glance::sentence(report)));
-    }
-    let leading = report.claims.iter().find(|claim| claim.leads);
+    let leading = leading(&report.claims);
     blocks.extend(leading.map(|claim| {
-        let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
-        let verdict = capitalized(claim.verdict.text());
-        let words = Text::default()
-            .strong(&claim.text)
-            .plain(" ")
-            .strong(verdict)
-            .plain(format!(". {}", cause.unwrap_or_default()));
-        Block::Paragraph(Role::Body, words)
+        let JudgedClaim { text, verdict, .. } = claim;
+        let said = text.trim_end_matches('.');
+        Block::paragraph(Role::Lead, format!("{said}: {}.", verdict.text()))
     }));
+    let shown = leading.and_then(|claim| claim.telling());
+    blocks.extend(shown.map(|cell| Block::paragraph(Role::Body, &cell.seen)));
+    if !report.claims.is_empty() || report.study.scale.is_some() {
+        let role = match leading {
+            Some(_) => Role::Body,
+            None => Role::Lead,
+        };
+        blocks.push(Block::paragraph(role, glance::sentence(report)));
+    }
     if !report.claims.is_empty() {
         blocks.push(Block::Table(matrix(&report.claims)));
     }
@@ -45,6 +46,13 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         kind: Kind::Answer,
         ..section
     })
+}
+
+/// The claim that answers the study's question, if it is decided; otherwise the first that is.
+fn leading(claims: &[JudgedClaim]) -> Option<&JudgedClaim> {
+    let mut decided = claims.iter().filter(|claim| claim.verdict.is_decided());
+    let first = decided.clone().next();
+    decided.find(|claim| claim.leads).or(first)
 }
 
 /// A row per claim: the verdict, its comparisons counted, and the cause.
@@ -78,7 +86,7 @@ fn matrix(claims: &[JudgedClaim]) -> Table {
         let theirs = Column {
             note: "The same comparisons with the published values, which have no intervals."
                 .to_owned(),
-            ..beside("Their own data")
+            ..beside("By published values")
         };
         columns.insert(3, theirs);
     }

@@ -9,7 +9,7 @@ use crate::document::{
 use crate::grade::Level;
 use crate::palette;
 use crate::study::picture::{deciding_picture, picture};
-use crate::study::scenes::{FAR, SceneResult, widest};
+use crate::study::scenes::{FAR, SceneResult, named_or_counted, widest};
 use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
@@ -34,6 +34,7 @@ fn answer(
     let words = report
         .scale_note()
         .into_iter()
+        .chain(best_overall(scenes))
         .chain(widest.and_then(headline));
     let mut blocks: Vec<Block> = words
         .map(|words| Block::paragraph(Role::Lead, words))
@@ -49,9 +50,8 @@ fn answer(
     let drawn = deciding_picture(scenes, servers);
     blocks.extend(drawn.map(|figure| Block::Picture(Box::new(figure))));
     blocks.push(Block::Table(matrix(scenes, servers)));
-    let mut legend =
-        "Multiples of the best in each column. Tie: no significant difference from the best."
-            .to_owned();
+    let mut legend = measured(scenes)
+        + " Multiples of the best in each column. Tie: no significant difference from the best.";
     let has = |standing: Standing| {
         let mut places = scenes.iter().flat_map(|shown| shown.places);
         places.any(|place| place.standing == standing)
@@ -68,6 +68,43 @@ fn answer(
         kind: Kind::Answer,
         ..section
     })
+}
+
+/// "io-uring and reactors are best or tie under 3 of 4 loads.", by the first metric.
+fn best_overall(scenes: &[SceneResult<'_>]) -> Option<String> {
+    let metric = scenes.first()?.metric().name;
+    let ranked = scenes.iter().filter(|shown| shown.metric().name == metric);
+    let mut all: Vec<Vec<&str>> = ranked.map(SceneResult::best).collect();
+    all.retain(|best| !best.is_empty());
+    let count = |name: &&str| all.iter().filter(|best| best.contains(name)).count();
+    let mut names: Vec<&str> = all.iter().flatten().copied().collect();
+    let most = names.iter().map(count).max().filter(|most| *most > 1)?;
+    names.retain(|name| count(name) == most);
+    names.sort_unstable();
+    names.dedup();
+    let loads = match (most, all.len()) {
+        (most, loads) if most == loads => format!("all {loads}"),
+        (most, loads) => format!("{most} of {loads}"),
+    };
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let who = named_or_counted(&names);
+    Some(format!("{who} {verb} best or tie under {loads} loads."))
+}
+
+/// "CPU per request: All busy, Mostly idle. Memory per client: Memory."
+fn measured(scenes: &[SceneResult<'_>]) -> String {
+    let mut metrics: Vec<(String, Vec<&str>)> = Vec::new();
+    for shown in scenes {
+        let (noun, title) = (capitalized(&shown.metric().noun()), &shown.scene.title);
+        match metrics.iter_mut().find(|(known, _)| *known == noun) {
+            Some((_, titles)) => titles.push(title),
+            None => metrics.push((noun, vec![title])),
+        }
+    }
+    let each = metrics.iter();
+    each.map(|(noun, titles)| format!("{noun}: {}.", titles.join(", ")))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll."

@@ -32,14 +32,14 @@ impl JudgedCause {
     pub fn stated(&self) -> Option<String> {
         self.text.as_ref().zip(self.verdict).map(|(text, verdict)| {
             let standing = match verdict {
-                ClaimVerdict::Yes => "",
-                ClaimVerdict::No => "Ruled out: ",
-                ClaimVerdict::Tie => "Too small to matter: ",
-                ClaimVerdict::Partly => "In part: ",
-                ClaimVerdict::Noisy => "Not shown: ",
-                ClaimVerdict::NotMeasured => "Not measurable here: ",
+                ClaimVerdict::Yes => return text.clone(),
+                ClaimVerdict::No => "ruled out",
+                ClaimVerdict::Tie => "too small to matter",
+                ClaimVerdict::Partly => "shown in part",
+                ClaimVerdict::Noisy => "not shown",
+                ClaimVerdict::NotMeasured => "not measurable here",
             };
-            format!("{standing}{text}")
+            format!("{} ({standing}).", text.trim_end_matches('.'))
         })
     }
 

@@ -17,6 +17,8 @@ const FEWEST_EVENTS: f64 = 10.0;
 pub(super) struct Draft<'a> {
     /// The name of the part, if the study has several.
     part: Option<&'a str>,
+    /// The title of the part; empty if it is unknown.
+    title: &'a str,
     metric: &'a str,
     server: &'a str,
     rival: &'a str,
@@ -93,6 +95,7 @@ fn is_run(part: &PartReport<'_>) -> Result<(), String> {
 fn missing(expect: &Expectation, why: MissingValue) -> Draft<'_> {
     Draft {
         part: expect.parts.first().map(String::as_str),
+        title: expect.parts.first().map_or("", String::as_str),
         metric: &expect.metric,
         server: expect.servers.first().map_or("", String::as_str),
         rival: "",
@@ -386,9 +389,13 @@ impl<'a> Cells<'a> {
     }
 
     fn draft(&self, place: Place<'a>) -> Draft<'a> {
-        let part = &self.parts[place.part].record.name;
+        let record = self.parts[place.part].record;
         Draft {
-            part: (self.parts.len() > 1).then_some(part.as_str()),
+            part: (self.parts.len() > 1).then_some(record.name.as_str()),
+            title: match record.title.as_str() {
+                "" => &record.name,
+                title => title,
+            },
             metric: self.metric.name,
             server: place.server,
             rival: "",
@@ -467,6 +474,7 @@ impl Draft<'_> {
         };
         let mut cell = ClaimCell {
             part: self.part.unwrap_or_default().to_owned(),
+            title: self.title.to_owned(),
             metric: self.metric.to_owned(),
             server: self.server.to_owned(),
             rival: self.rival.to_owned(),

@@ -66,6 +66,9 @@ pub struct ClaimCell {
     /// The part; empty if the study has only one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub part: String,
+    /// The title of the part.
+    #[serde(skip)]
+    pub title: String,
     /// Name of the metric.
     pub metric: String,
     pub server: String,
@@ -128,6 +131,19 @@ impl ClaimVerdict {
     /// Whether it says something about the servers.
     pub fn is_decided(self) -> bool {
         !matches!(self, Self::Noisy | Self::NotMeasured)
+    }
+}
+
+impl JudgedClaim {
+    /// The cell that shows the verdict: the smallest difference that says yes, otherwise the largest.
+    pub fn telling(&self) -> Option<&ClaimCell> {
+        let of_verdict = |verdict| -> Vec<&ClaimCell> {
+            let cells = self.cells.iter();
+            cells.filter(|cell| cell.verdict == verdict).collect()
+        };
+        let verdicts = [self.verdict, ClaimVerdict::Yes, ClaimVerdict::No];
+        let mut each = verdicts.into_iter();
+        each.find_map(|verdict| words::telling(verdict, &of_verdict(verdict)))
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn sentence(cells: &[ClaimCell]) -> String {
 }
 
 /// The cell that tells most: the smallest difference that says yes, otherwise the largest.
-fn telling<'a>(verdict: ClaimVerdict, cells: &[&'a ClaimCell]) -> Option<&'a ClaimCell> {
+pub(super) fn telling<'a>(verdict: ClaimVerdict, cells: &[&'a ClaimCell]) -> Option<&'a ClaimCell> {
     let size = |cell: &&&ClaimCell| cell.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
     let each = cells.iter();
     let found = match verdict {
@@ -169,7 +169,7 @@ fn names(those: &[&ClaimCell], all: &[ClaimCell]) -> Vec<String> {
             });
         }
         if part {
-            words.push(format!("in {}", cell.part));
+            words.push(format!("in {}", cell.title));
         }
         let head = words.join(" ");
         let number = cell
@@ -217,7 +217,7 @@ fn noun(cell: &ClaimCell) -> String {
 pub(super) fn against(parts: &[PartReport<'_>], own: Place<'_>, rival: Place<'_>) -> String {
     let mut words = rival.server.to_owned();
     if rival.part != own.part {
-        words += &format!(" in {}", parts[rival.part].record.name);
+        words += &format!(" in {}", parts[rival.part].record.title);
     }
     if let Some(clients) = rival.clients.filter(|_| rival.clients != own.clients) {
         words += &format!(" with {}", counted(clients, "client"));
@@ -225,9 +225,9 @@ pub(super) fn against(parts: &[PartReport<'_>], own: Place<'_>, rival: Place<'_>
     words
 }
 
-/// "In part crowd, with 100 clients, "; empty if neither is known.
+/// "In \"All busy\", with 100 clients, "; empty if neither is known.
 fn circumstances(cell: &ClaimCell) -> String {
-    let part = (!cell.part.is_empty()).then(|| format!("in part {}, ", cell.part));
+    let part = (!cell.part.is_empty()).then(|| format!("in \"{}\", ", cell.title));
     let clients = cell
         .clients
         .map(|clients| format!("with {}, ", counted(clients, "client")));
