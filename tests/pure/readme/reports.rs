@@ -10,7 +10,7 @@ use throng::report::sections::of_study;
 use super::findings::{records, rejudged, root};
 
 /// Sections of the study's own report that its page has.
-const SECTIONS: [&str; 2] = ["answer", "published"];
+const SECTIONS: [&str; 3] = ["answer", "verdicts", "published"];
 /// Maximum number of words outside tables and pictures.
 const MOST_WORDS: usize = 400;
 

@@ -172,6 +172,15 @@ impl Ranking {
             .collect()
     }
 
+    /// Why no server is ranked, if none is: "too few trials to rank", or why they do not compare.
+    pub(crate) fn why_unranked(&self) -> String {
+        let mut apart = self.with(Verdict::NotComparable);
+        match apart.find_map(|(_, cell)| cell.why.as_deref()) {
+            Some(why) if self.too_few().is_empty() => format!("not ranked ({why})"),
+            _ => "too few trials to rank".to_owned(),
+        }
+    }
+
     /// Servers worse than the best, the smallest difference first, with their value over the best's.
     pub(crate) fn behind(&self) -> Vec<(&Place, Quantity)> {
         let worse = self.with(Verdict::Worse);

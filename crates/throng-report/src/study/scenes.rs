@@ -64,7 +64,7 @@ impl<'a> SceneResult<'a> {
             places: &ranking.places,
             is_one_trial: ranking.is_one_trial,
         };
-        shown.sentence = shown.sentence();
+        shown.sentence = shown.sentence(&ranking.why_unranked());
         Some(shown)
     }
 
@@ -107,7 +107,7 @@ impl<'a> SceneResult<'a> {
     }
 
     /// "With 10,000 clients, epoll and 5 others tie for the least CPU per request (7.6 µs); select takes 13x."
-    fn sentence(&self) -> String {
+    fn sentence(&self, why_unranked: &str) -> String {
         let with = format!("With {}", counted(self.clients, "client"));
         let first = &self.places[0];
         let noun = self.metric().noun();
@@ -119,7 +119,7 @@ impl<'a> SceneResult<'a> {
         if first.standing == Standing::Unknown {
             let name = &first.server;
             return format!(
-                "{with}, too few trials to rank; {name} has the {superlative} {noun}: {value}."
+                "{with}, {why_unranked}; {name} has the {superlative} {noun}: {value}."
             );
         }
         let best = self.best();

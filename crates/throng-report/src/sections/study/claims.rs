@@ -40,7 +40,11 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         let bullets = Block::list(report.study.changed.iter().map(String::as_str));
         blocks.push(Block::Except(&[Medium::Terminal], vec![title, bullets]));
     }
-    blocks.extend(summary(report));
+    let has_scenes = report
+        .parts
+        .iter()
+        .any(|part| !part.record.scenes.is_empty());
+    blocks.extend(summary(report).filter(|_| !has_scenes));
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
         kind: Kind::Answer,

@@ -14,6 +14,9 @@ use crate::study::{PartReport, StudyReport};
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
 
+/// The parts whose grade is explained; of more, only their number is given.
+const MOST_GRADED: usize = 1;
+
 /// The sections of a study that has scenes.
 pub(super) fn sections(report: &StudyReport<'_>) -> Vec<Section> {
     let (scenes, servers) = (report.scenes(), &report.servers);
@@ -42,16 +45,10 @@ fn answer(
     if let Some(rough) = rough(report) {
         blocks.push(Block::Paragraph(Role::Body, rough));
     }
-    let in_words = scenes.iter().map(|shown| {
-        let title = Text::default().strong(&shown.scene.title);
-        title.plain(format!(": {}", shown.sentence))
-    });
-    blocks.push(Block::Except(&[Medium::Html], vec![Block::list(in_words)]));
     let drawn = deciding_picture(scenes, servers);
     blocks.extend(drawn.map(|figure| Block::Picture(Box::new(figure))));
     blocks.push(Block::Table(matrix(scenes, servers)));
-    let mut legend = measured(scenes)
-        + " Multiples of the best in each column. Tie: no significant difference from the best.";
+    let mut legend = measured(scenes) + " Tie: no significant difference from the best.";
     let has = |standing: Standing| {
         let mut places = scenes.iter().flat_map(|shown| shown.places);
         places.any(|place| place.standing == standing)
@@ -60,7 +57,7 @@ fn answer(
         legend += " ?: a wide interval, so it could be either.";
     }
     if has(Standing::Unknown) {
-        legend += " A value: too few trials to rank it.";
+        legend += " A value: not ranked.";
     }
     blocks.push(Block::paragraph(Role::Fine, legend));
     let section = Section::of("answer", "Which model when", blocks)?;
@@ -70,11 +67,14 @@ fn answer(
     })
 }
 
-/// "io-uring and reactors are best or tie under 3 of 4 loads.", by the first metric.
+/// "io-uring and reactors are best or tie for CPU per request under 3 of 4 loads.", by the first metric.
 fn best_overall(scenes: &[SceneResult<'_>]) -> Option<String> {
-    let metric = scenes.first()?.metric().name;
-    let ranked = scenes.iter().filter(|shown| shown.metric().name == metric);
-    let mut all: Vec<Vec<&str>> = ranked.map(SceneResult::best).collect();
+    let metric = scenes.first()?.metric();
+    let of_metric = scenes
+        .iter()
+        .filter(|shown| shown.metric().name == metric.name);
+    let mut all: Vec<Vec<&str>> = of_metric.map(SceneResult::best).collect();
+    let number = all.len();
     all.retain(|best| !best.is_empty());
     let count = |name: &&str| all.iter().filter(|best| best.contains(name)).count();
     let mut names: Vec<&str> = all.iter().flatten().copied().collect();
@@ -82,29 +82,49 @@ fn best_overall(scenes: &[SceneResult<'_>]) -> Option<String> {
     names.retain(|name| count(name) == most);
     names.sort_unstable();
     names.dedup();
-    let loads = match (most, all.len()) {
-        (most, loads) if most == loads => format!("all {loads}"),
-        (most, loads) => format!("{most} of {loads}"),
+    let how_many = match (most, all.len()) {
+        (most, every) if most == every => format!("all {every}"),
+        (most, every) => format!("{most} of {every}"),
     };
-    let verb = if names.len() == 1 { "is" } else { "are" };
+    let loads = if all.len() < number {
+        "ranked loads"
+    } else {
+        "loads"
+    };
+    let verb = match names.len() {
+        1 => "is best or ties for",
+        _ => "are best or tie for",
+    };
     let who = named_or_counted(&names);
-    Some(format!("{who} {verb} best or tie under {loads} loads."))
+    Some(format!(
+        "{who} {verb} {} under {how_many} {loads}.",
+        metric.noun()
+    ))
 }
 
-/// "CPU per request: All busy, Mostly idle. Memory per client: Memory."
+/// "CPU per request (All busy, Short-lived) and memory per client (Memory), as multiples of the best in each column."
 fn measured(scenes: &[SceneResult<'_>]) -> String {
     let mut metrics: Vec<(String, Vec<&str>)> = Vec::new();
     for shown in scenes {
-        let (noun, title) = (capitalized(&shown.metric().noun()), &shown.scene.title);
+        let (noun, title) = (shown.metric().noun(), &shown.scene.title);
         match metrics.iter_mut().find(|(known, _)| *known == noun) {
             Some((_, titles)) => titles.push(title),
             None => metrics.push((noun, vec![title])),
         }
     }
-    let each = metrics.iter();
-    each.map(|(noun, titles)| format!("{noun}: {}.", titles.join(", ")))
-        .collect::<Vec<_>>()
-        .join(" ")
+    let several = metrics.len() > 1;
+    let each = metrics.into_iter().map(|(noun, titles)| {
+        if several {
+            format!("{noun} ({})", titles.join(", "))
+        } else {
+            noun
+        }
+    });
+    let all = list(&each.collect::<Vec<_>>());
+    format!(
+        "{}, as multiples of the best in each column.",
+        capitalized(&all)
+    )
 }
 
 /// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll."
@@ -136,7 +156,12 @@ fn rough(report: &StudyReport<'_>) -> Option<Text> {
         Level::Unusable => Tone::Bad,
         _ => Tone::Quiet,
     };
-    let causes: Vec<&str> = graded.iter().map(|(_, cause)| cause.as_str()).collect();
+    let named = graded.iter().take(MOST_GRADED);
+    let mut causes: Vec<String> = named.map(|(_, cause)| cause.clone()).collect();
+    if graded.len() > MOST_GRADED {
+        let left = (graded.len() - MOST_GRADED) as u32;
+        causes.push(format!("and {}", counted(left, "more part")));
+    }
     let text = Text::default().plain("Grade: ").toned(worst.text(), tone);
     Some(text.plain(format!(" ({}).", causes.join("; "))))
 }
@@ -181,12 +206,16 @@ fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
     }
     ranked.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
     let mut columns = vec![Column::text("Model")];
+    let mut metrics = scenes.iter().map(|shown| shown.metric().name);
+    let first = metrics.next();
+    let is_one_metric = metrics.all(|name| Some(name) == first);
     columns.extend(scenes.iter().map(|shown| Column {
-        note: format!(
-            "{}, {}",
-            shown.metric().noun(),
+        note: if is_one_metric {
             counted(shown.clients, "client")
-        ),
+        } else {
+            let clients = counted(shown.clients, "client");
+            format!("{}, {clients}", shown.metric().noun())
+        },
         ..Column::number(&shown.scene.title)
     }));
     let rows = ranked.into_iter().map(|(.., row)| row).collect();
@@ -296,7 +325,7 @@ mod tests {
         let report = loaded.report().unwrap();
         let text = markdown::text(&of_study(&report));
         assert!(
-            text.contains("too few trials") && !text.contains(" tie for "),
+            text.contains("not ranked (") && !text.contains(" tie for "),
             "{text}"
         );
     }
