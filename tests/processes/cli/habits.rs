@@ -336,7 +336,7 @@ fn the_notebook_reads_a_record() {
         "overview, 1 trials",
         "requests/s",
         "epoll                  3",
-        "served all of them",
+        "With 3 clients, epoll serves",
     ] {
         assert!(finished.contains(what), "`{what}` is not in:\n{finished}");
     }

@@ -94,7 +94,6 @@ pub(crate) fn standings<'a>(
         // Single trials tie or differ by value only, which is no verdict.
         match place.map_or(Standing::Unknown, |place| place.standing) {
             _ if few.contains(&row.server.as_str()) => Standing::Unknown,
-            Standing::Unclear => Standing::Best,
             standing => standing,
         }
     };
@@ -118,6 +117,7 @@ pub(crate) fn standings<'a>(
         push(&title, false, ranked);
     } else {
         push(&title, tied, best);
+        push("Too noisy to say", false, with(Standing::Unclear));
         push("Significantly worse", false, with(Standing::Worse));
         push("Too few trials to rank", false, few_rows);
         push("Not ranked", false, unknown);
@@ -174,14 +174,24 @@ fn leading<'a>(
 fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> String {
     let noun = measure.noun;
     let best = ranking.best().server.as_str();
-    let inconclusive = ranking.inconclusive().into_iter().map(|(name, _)| name);
-    let others = ranking.equivalent().into_iter().chain(inconclusive);
-    let tied: Vec<&str> = std::iter::once(best).chain(others).collect();
+    let standing = |wanted: Standing| -> Vec<&str> {
+        let places = ranking.places.iter();
+        let own = places.filter(|place| place.standing == wanted);
+        own.map(|place| place.server.as_str()).collect()
+    };
+    let mut tied = standing(Standing::Best);
+    if tied.is_empty() {
+        tied.push(best);
+    }
+    let noisy = match standing(Standing::Unclear).as_slice() {
+        [] => String::new(),
+        names => format!("; too noisy to say: {}", list(names)),
+    };
     let behind_best = ranking.behind();
     let Some((worst, ratio)) = behind_best.last() else {
         return if ranking.too_few().is_empty() {
             format!(
-                "{with}, no significant difference in {noun} between {}.",
+                "{with}, no significant difference in {noun} between {}{noisy}.",
                 named_or_counted(&tied)
             )
         } else {
@@ -195,11 +205,13 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
         behind(worst, *ratio, measure)
     );
     if tied.len() == 1 {
-        return format!("{with}, {best} {}; {worst}.", measure.superlative);
+        return format!("{with}, {best} {}; {worst}{noisy}.", measure.superlative);
     }
     if tied.len() > MOST_NAMED {
         let count = tied.len();
-        return format!("{with}, {count} of {all} servers tie for the best {noun}; {worst}.");
+        return format!(
+            "{with}, {count} of {all} servers tie for the best {noun}; {worst}{noisy}."
+        );
     }
     let how = if ranking.inconclusive().is_empty() {
         format!("equivalent within {}", percent_of_margin())
@@ -207,7 +219,7 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
         "no significant difference".to_owned()
     };
     format!(
-        "{with}, {} tie for the best {noun} ({how}); {worst}.",
+        "{with}, {} tie for the best {noun} ({how}); {worst}{noisy}.",
         list(&tied)
     )
 }
@@ -226,7 +238,7 @@ pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison, clients:
     let with = format!("With {}", counted(clients, "client"));
     let pairs = comparison.leading_pairs(clients);
     match (pairs.as_slice(), &comparison.baseline) {
-        ([only], _) => only.first_sentence(),
+        ([only], _) => only.first_sentences(),
         (_, Some(_)) => of_baseline(&with, &pairs),
         (_, None) => of_run(summary, comparison, clients),
     }

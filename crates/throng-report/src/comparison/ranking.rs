@@ -8,8 +8,9 @@ use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Quantity, ranked};
 use throng_stats::Verdict;
 
-/// If each server has only one trial, and thus no interval, values within this share tie.
-pub(crate) const MARGIN_OF_ONE_TRIAL: f64 = 0.25;
+/// Values that are worse by more than this share do not tie with the best, even if noise hides the difference. If each
+/// server has only one trial, and thus no interval, values within it tie.
+pub(crate) const MARGIN_OF_TIES: f64 = 0.25;
 
 /// The servers that served all their clients, ranked by one metric with one number of clients.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +42,7 @@ pub struct Place {
 pub enum Standing {
     /// The best, or tied with it: not shown to be worse.
     Best,
-    /// Not shown to be worse, but its value is worse than that of a server that is.
+    /// Not shown to be worse, but its value is far from the best, or worse than that of a server that is.
     Unclear,
     Worse,
     /// Too few rounds, or unfit for a ranking.
@@ -116,14 +117,15 @@ impl Ranking {
                 Better::Higher => inverse(ratio),
                 _ => ratio,
             };
-            let near = place.times.value <= 1.0 + MARGIN_OF_ONE_TRIAL;
+            let near = place.times.value <= 1.0 + MARGIN_OF_TIES;
             place.standing = match cell.verdict {
                 Verdict::NotComparable => Standing::Unknown,
                 _ if self.is_one_trial && near => Standing::Best,
                 _ if self.is_one_trial => Standing::Worse,
                 _ if cell.smallest_difference.is_none() => Standing::Unknown,
                 Verdict::Worse => Standing::Worse,
-                _ if is_beyond => Standing::Unclear,
+                // Few trials of a noisy server do not make it as good as the best.
+                _ if is_beyond || !near => Standing::Unclear,
                 _ => Standing::Best,
             };
             is_beyond |= place.standing == Standing::Worse;

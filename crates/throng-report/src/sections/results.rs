@@ -5,7 +5,7 @@ use crate::columns::{self, COSTS_NOTE, Column};
 use crate::document::{self, Block, Cell, NOT_IN_TERMINAL, Role, Table, Tone};
 use crate::summary::Row;
 use throng_record::format::{ABSENT, counted};
-use throng_record::metrics::{Quantity, Unit};
+use throng_record::metrics::{Detail, Quantity, Unit};
 
 /// Columns with this number, and with greater ones, are details.
 const FIRST_DROPPED: u8 = 8;
@@ -27,10 +27,20 @@ pub(super) fn of_one_server(report: &Report<'_>) -> Option<Block> {
         leads && column.has_data(summary)
     });
     let rows = columns.map(|column| {
-        let cells = summary.rows.iter().map(|row| Cell {
-            bar: None,
-            tone: Tone::Plain,
-            ..cell(report, &column, row)
+        let has_interval =
+            matches!(column, Column::Result(_, shown) if matches!(shown.detail, Detail::Interval));
+        let cells = summary.rows.iter().map(|row| {
+            let made = cell(report, &column, row);
+            Cell {
+                bar: None,
+                tone: Tone::Plain,
+                detail: if has_interval {
+                    made.detail
+                } else {
+                    String::new()
+                },
+                ..made
+            }
         });
         document::Row::of(column.title(), cells.collect())
     });

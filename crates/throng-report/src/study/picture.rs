@@ -1,7 +1,7 @@
 //! The picture of a scene: the deciding metric with few and with many clients, and further metrics.
 
 use super::scenes::{CLOSE, FAR, SceneResult};
-use crate::comparison::ranking::{MARGIN_OF_ONE_TRIAL, Place, Standing};
+use crate::comparison::ranking::{MARGIN_OF_TIES, Place, Standing};
 use crate::figures::{Figure, Grouped, OfSection, Ranked, Source, ranked_of};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list};
@@ -92,7 +92,7 @@ fn drawn(
     let caption = if shown.is_one_trial {
         format!(
             "One trial per server, so values within {:.0} % count as ties with the best (blue).",
-            100.0 * MARGIN_OF_ONE_TRIAL
+            100.0 * MARGIN_OF_TIES
         )
     } else if best_ties(shown) {
         figure.estimator() + " Blue: ties with the best."

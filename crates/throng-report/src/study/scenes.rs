@@ -172,6 +172,7 @@ pub(crate) fn named_or_counted(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::ranking::MARGIN_OF_TIES;
     use crate::study::{LoadedStudy, fixture};
     use throng_stats::Verdict;
 
@@ -204,7 +205,9 @@ mod tests {
                         Some(_) if ranking.too_few().contains(&place.server.as_str()) => {
                             Standing::Unknown
                         }
-                        Some(_) if is_beyond => Standing::Unclear,
+                        Some(_) if is_beyond || place.times.value > 1.0 + MARGIN_OF_TIES => {
+                            Standing::Unclear
+                        }
                         _ => Standing::Best,
                     };
                     assert_eq!(place.standing, expected, "{}", place.server);

@@ -54,7 +54,7 @@ fn answer(
         places.any(|place| place.standing == standing)
     };
     if has(Standing::Unclear) {
-        legend += " ?: a wide interval, so it could be either.";
+        legend += " ?: too noisy to say.";
     }
     if has(Standing::Unknown) {
         legend += " A value: not ranked.";
