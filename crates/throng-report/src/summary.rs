@@ -401,7 +401,7 @@ impl Row {
     /// "1 of 1,000 clients", or "0 to 319 of 5,000 clients in 2 of 3 trials": the trials that left clients unserved, with
     /// their number, unless all did.
     pub fn served_in_words(&self) -> Option<String> {
-        let served = self.served_short_in_words()?;
+        let served = self.served_short_in_words(" to ")?;
         let clients = counted(self.clients, "client");
         let short = self.served_short.len();
         let of_trials = if short < self.trials_ok as usize {
@@ -413,11 +413,11 @@ impl Row {
     }
 
     /// "0 to 319": the clients served in the trials that left some unserved.
-    pub fn served_short_in_words(&self) -> Option<String> {
+    pub fn served_short_in_words(&self, between: &str) -> Option<String> {
         let (fewest, most) = (self.served_short.first()?, self.served_short.last()?);
         let served = whole(f64::from(*fewest));
         Some(if most > fewest {
-            format!("{served} to {}", whole(f64::from(*most)))
+            format!("{served}{between}{}", whole(f64::from(*most)))
         } else {
             served
         })

@@ -109,10 +109,10 @@ pub(crate) fn ranked_of(
             .filter(|_| row.served_all);
         Rank {
             point: quantity.map(|found| point(found.times(1.0 / factor))),
-            text: match (quantity, row.served_short_in_words()) {
+            text: match (quantity, row.served_short_in_words("–")) {
                 (Some(found), _) => text(found.value),
                 (None, Some(served)) if decides => {
-                    format!("{served} of {} served", whole(f64::from(row.clients)))
+                    format!("{served} of {}", whole(f64::from(row.clients)))
                 }
                 (None, _) => ABSENT.to_owned(),
             },

@@ -1,7 +1,7 @@
 //! Claims about servers, judged cell by cell.
 //!
 //! A claim names relations: a metric, servers, loads and a margin. Each relation has a cell for every pair of values:
-//! per rival, part and number of clients (`cells`). A cell is judged by itself: yes, no, they tie, or too noisy
+//! per rival, part and number of clients (`cells`). A cell is judged by itself: yes, no, tie, or too noisy
 //! (`weigh`). What the run's own comparison decides is taken from there, so the same ratio has the same verdict in
 //! both; the other cells of a claim are one family of tests. The verdict on the claim is counted from its cells
 //! (`words`).
@@ -121,7 +121,7 @@ impl ClaimVerdict {
         match self {
             Self::Yes => "yes",
             Self::No => "no",
-            Self::Tie => "they tie",
+            Self::Tie => "tie",
             Self::Partly => "partly",
             Self::Noisy => "too noisy",
             Self::NotMeasured => "not measurable here",
