@@ -120,7 +120,7 @@ pub(crate) fn others(host: &Host) -> String {
     others.collect::<Vec<_>>().join(", ")
 }
 
-/// The build of throng, in short: "0.1.0, commit 1234abcd, modified".
+/// The build of throng, in short: "0.1.0, commit 1234abcd, modified", or the hash of the program.
 pub fn throng(run: &Run) -> String {
     let program = &run.throng_program;
     let version = Some(run.throng_version.clone());
@@ -128,7 +128,7 @@ pub fn throng(run: &Run) -> String {
         .sha256
         .as_deref()
         .map(|sha256| format!("program {}", hash(sha256)));
-    let all = [version, commit(program), sha256].into_iter().flatten();
+    let all = [version, commit(program).or(sha256)].into_iter().flatten();
     all.collect::<Vec<_>>().join(", ")
 }
 
@@ -210,10 +210,9 @@ mod tests {
     #[test]
     fn a_build_is_reported_with_what_is_known_of_it() {
         let (mut run, _) = fixture::record();
-        assert_eq!(
-            throng(&run),
-            "0.1.0, commit 1234567890ab, modified, program SHA-256 cdcdcdcdcdcdcdcd…"
-        );
+        assert_eq!(throng(&run), "0.1.0, commit 1234567890ab, modified");
+        run.throng_program.commit = None;
+        assert_eq!(throng(&run), "0.1.0, program SHA-256 cdcdcdcdcdcdcdcd…");
         run.throng_program = ThrongProgram::default();
         assert_eq!(throng(&run), "0.1.0");
     }

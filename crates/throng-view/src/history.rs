@@ -203,7 +203,12 @@ fn drawn(name: &'static str, points: &[HistoryPoint<'_>]) -> Markup {
     let title = format!("{}, runs like the latest", metric.label);
     let x = Axis {
         from_zero: false,
-        names: short_times(points.iter().map(|point| &*point.occasion.started_at)),
+        named: (1..)
+            .map(f64::from)
+            .zip(short_times(
+                points.iter().map(|point| &*point.occasion.started_at),
+            ))
+            .collect(),
         ..Axis::linear("started (UTC)", None)
     };
     let y = Axis::linear(metric.label, unit);

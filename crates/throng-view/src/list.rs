@@ -45,7 +45,8 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
         .iter()
         .any(|run| run.is_read() && run.glance.is_none());
     let facts = html! {
-        span { (runs.directory.display()) }
+        @let whole = std::path::absolute(&runs.directory);
+        span { (whole.as_ref().unwrap_or(&runs.directory).display()) }
         span #count { (count(in_all, "run")) }
         span #running { (running) " running" }
         span { a href="/history" { "Server history" } }

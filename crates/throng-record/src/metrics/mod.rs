@@ -371,6 +371,11 @@ impl Metric {
         }
     }
 
+    /// The highest possible value, if there is one.
+    pub fn greatest(&self) -> Option<f64> {
+        (self.unit == Unit::Index).then_some(1.0)
+    }
+
     /// Whether it is a time.
     pub fn is_time(&self) -> bool {
         self.unit.microseconds().is_some()

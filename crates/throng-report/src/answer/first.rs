@@ -79,9 +79,8 @@ pub(crate) fn standings<'a>(
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut push = |title: &str, tied, rows: Vec<&'a Row>| {
         if !rows.is_empty() {
-            let name = title.to_owned();
             groups.push(Group {
-                title: name,
+                title: title.to_owned(),
                 tied,
                 rows,
             });

@@ -1,11 +1,16 @@
 //! Two runs in one plot, and the ratio of one to the other.
 
 use crate::comparison::Pair;
-use crate::figures::{AgainstClients, Axis, FALLING, Figure, Kind, Point, RISING, Series, Trace};
+use crate::figures::{
+    AgainstClients, Axis, FALLING, Figure, Kind, Point, RISING, Series, Trace, Wording, of_pairs,
+};
 use crate::palette;
 use crate::summary::Summary;
 use throng_record::format::{counted, number};
 use throng_spec::registry::Info;
+
+/// More servers share a panel for each metric.
+const MOST_PANELS: usize = 3;
 
 /// The places of a server that both runs have, with the same look: for the later run, whose lines are solid, then for
 /// the earlier run, whose lines are dotted.
@@ -16,27 +21,40 @@ pub(crate) fn places(server: &str, among: &[String]) -> [usize; 2] {
 
 /// Every figure with data, for the servers that both runs have.
 pub(crate) fn figures(servers: &[String], pairs: &[Pair], [a, b]: [&Summary; 2]) -> Vec<Figure> {
+    let of_runs = Info {
+        name: "ratios-of-runs",
+        summary: "Each server, B over A",
+    };
+    let wording = Wording {
+        apart: MOST_PANELS,
+        of_pair: |pair| format!("{}, B over A", pair.server),
+        to: "A",
+    };
+    let all: Vec<&Pair> = pairs.iter().collect();
+    let place = |server: &str| palette::place(server, servers);
+    let at_most = of_pairs(of_runs, &all, &wording, place).map(|figure| Figure {
+        caption: "1 is equal. Green is better in B, red is worse, grey is not significant."
+            .to_owned(),
+        ..figure
+    });
     let titles = [
         (
-            ["ratio-rate", "ratios-rate"],
+            "ratios-rate",
             "Requests per second, B over A",
             "requests_per_s",
         ),
         (
-            ["ratio-cpu", "ratios-cpu"],
+            "ratios-cpu",
             "CPU per request, B over A",
             "server_cpu_us_per_request",
         ),
         (
-            ["ratio-completion", "ratios-completion"],
+            "ratios-completion",
             "Completion time, B over A",
             "completion_s",
         ),
     ];
-    let at_most = titles
-        .iter()
-        .filter_map(|([id, _], title, metric)| at_most(id, title, ratios(metric, servers, pairs)));
-    let against_clients = titles.iter().filter_map(|([_, id], title, metric)| {
+    let against_clients = titles.iter().filter_map(|(id, title, metric)| {
         against_clients(id, title, ratios(metric, servers, pairs))
     });
     let curve = |name, summary, metric, of_lines| {
@@ -60,7 +78,11 @@ pub(crate) fn figures(servers: &[String], pairs: &[Pair], [a, b]: [&Summary; 2])
     ]
     .into_iter()
     .flatten();
-    at_most.chain(against_clients).chain(curves).collect()
+    at_most
+        .into_iter()
+        .chain(against_clients)
+        .chain(curves)
+        .collect()
 }
 
 /// The ratio of each server by one metric, for each number of clients.
@@ -101,33 +123,13 @@ fn ends(series: &[Series]) -> Option<(f64, f64)> {
     ))
 }
 
-/// The ratios with the most clients, side by side.
-fn at_most(id: &'static str, title: &str, mut series: Vec<Series>) -> Option<Figure> {
-    let (_, most) = ends(&series)?;
-    let title = format!("{title}, {}", counted(most as u32, "client"));
-    for one in &mut series {
-        one.points.retain(|point| point.x >= most);
-    }
-    series.retain(|one| !one.points.is_empty());
-    figure(id, title, Kind::Bars, series, (most, most))
-}
-
-/// The ratios against the number of clients, if there are several numbers.
-fn against_clients(id: &'static str, title: &str, series: Vec<Series>) -> Option<Figure> {
+/// The ratios against the number of clients, if there are several numbers, with a line at 1, where both runs are equal.
+/// Twice and half are at the same distance from it.
+fn against_clients(id: &'static str, title: &str, mut series: Vec<Series>) -> Option<Figure> {
     let (least, most) = ends(&series)?;
-    let title = format!("{title}, against clients");
-    let spans = least < most;
-    spans.then(|| figure(id, title, Kind::Lines, series, (least, most)))?
-}
-
-/// A figure of ratios, with a line at 1, where both runs are equal. Twice and half are at the same distance from it.
-fn figure(
-    id: &'static str,
-    title: String,
-    kind: Kind,
-    mut series: Vec<Series>,
-    (first, last): (f64, f64),
-) -> Option<Figure> {
+    if least >= most {
+        return None;
+    }
     let values: Vec<String> = series
         .iter()
         .filter_map(|series| Some((&series.name, series.points.last()?)))
@@ -139,18 +141,19 @@ fn figure(
     series.push(Series {
         name: "1: equal".to_owned(),
         place: 0,
-        points: vec![Point::new(first, 1.0), Point::new(last, 1.0)],
+        points: vec![Point::new(least, 1.0), Point::new(most, 1.0)],
         trace: Trace::Level,
     });
     let axes = (
         Axis::logarithmic("clients", None),
         Axis::logarithmic("ratio", None),
     );
+    let title = format!("{title}, against clients");
     Some(Figure {
         alternative: format!("{title}: {}.", values.join(", ")),
         caption: "At 1 both runs are equal. If an interval includes 1, the difference is not significant."
             .to_owned(),
-        ..Figure::new(id, title, kind, axes, series)?
+        ..Figure::new(id, title, Kind::Lines, axes, series)?
     })
 }
 

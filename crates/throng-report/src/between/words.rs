@@ -3,7 +3,7 @@
 use super::{Between, Outcome, PartBetween, Question, Recorded};
 use crate::document::Text;
 use crate::facts::{self, Fact, NAMED};
-use throng_record::format::{capitalized, counted, first_of, list};
+use throng_record::format::{capitalized, counted, first_of, list, lowered};
 use throng_record::{Ending, Run};
 use throng_stats::Verdict;
 
@@ -25,7 +25,7 @@ pub(super) fn headline(between: &Between) -> String {
     let is_any = |word: Verdict| between.verdicts().any(|verdict| verdict == word);
     let by = sizes(between);
     let machine = match (is_any(Verdict::Better), is_any(Verdict::Worse)) {
-        (false, false) => "no difference found".to_owned(),
+        (false, false) => return format!("Same program and settings{known}: {}", lowered(&counts)),
         (false, true) => format!("the machine was slower in B{by}"),
         (true, false) => format!("the machine was faster in B{by}"),
         (true, true) => format!("the machine changed between the runs{by}"),
@@ -52,7 +52,7 @@ fn sizes(between: &Between) -> String {
     }
 }
 
-/// "Of 8 comparisons: 7 worse in B and 1 equivalent."
+/// "Of 8 comparisons: 7 worse in B and 1 equivalent.", or "No significant difference in 8 comparisons."
 fn verdicts(between: &Between) -> String {
     let count = |word| {
         between
@@ -67,6 +67,12 @@ fn verdicts(between: &Between) -> String {
         (count(Verdict::Inconclusive), "inconclusive"),
     ];
     let others = [(count(Verdict::NotComparable), "are not comparable")];
+    let all: usize = counts.iter().map(|(count, _)| count).sum();
+    if all > 0 && !between.verdicts().any(Verdict::is_difference) {
+        let compared = counted(all as u32, "comparison");
+        let none = format!("No significant difference in {compared}");
+        return with_others(none, &others);
+    }
     tally("comparison", &counts, &others)
         .unwrap_or_else(|| "The two runs have nothing to compare.".to_owned())
 }
@@ -90,22 +96,20 @@ fn outcomes(between: &Between) -> String {
 /// "Of 8 comparisons: 7 worse in B and 1 equivalent; 2 more are not comparable."
 fn tally(noun: &str, counts: &[(usize, &str)], others: &[(usize, &str)]) -> Option<String> {
     let all: usize = counts.iter().map(|(count, _)| count).sum();
-    let counted_words = |some_counts: &[(usize, &str)], more: &str| -> Vec<String> {
-        let some = some_counts.iter().filter(|(count, _)| *count > 0);
-        some.map(|(count, words)| format!("{count}{more} {words}"))
-            .collect()
-    };
-    let more = counted_words(others, " more");
-    let first = if all > 0 {
-        format!(
-            "Of {}: {}",
-            counted(all as u32, noun),
-            list(&counted_words(counts, ""))
-        )
-    } else {
-        String::new()
-    };
-    (all > 0).then(|| [vec![first], more].concat().join("; ") + ".")
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let each: Vec<String> = some
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    let first = format!("Of {}: {}", counted(all as u32, noun), list(&each));
+    (all > 0).then(|| with_others(first, others))
+}
+
+/// The first words, then "; 2 more are not comparable."
+fn with_others(first: String, others: &[(usize, &str)]) -> String {
+    let some = others.iter().filter(|(count, _)| *count > 0);
+    let more = some.map(|(count, words)| format!("{count} more {words}"));
+    let all: Vec<String> = std::iter::once(first).chain(more).collect();
+    all.join("; ") + "."
 }
 
 /// What matters most, each in a sentence: servers that differ, or results that did not hold.

@@ -219,7 +219,11 @@ impl PairMetric {
                 measured.withheld(Absence::TooFewReplies.text())
             }
             None if samples.is_none() => measured.withheld("measured for only one of them"),
-            None if log.is_none() && side.is_in_slices() => measured.withheld(ONCE),
+            None if log.is_none() && side.is_in_slices() => PairMetric {
+                word: ONCE,
+                why: None,
+                ..measured.withheld(ONCE)
+            },
             None if log.is_none() => PairMetric {
                 why: Some(too_few(rounds)),
                 ..measured
@@ -229,8 +233,8 @@ impl PairMetric {
     }
 }
 
-/// Why there is no verdict on a metric that slices do not have.
-pub(super) const ONCE: &str = "measured only once side by side";
+/// In place of a verdict on a metric that slices do not have.
+const ONCE: &str = "measured once";
 
 /// "only 3 trials, at least 6 are needed".
 fn too_few(trials: usize) -> String {

@@ -119,7 +119,7 @@ impl Ranking {
             };
             let near = place.times.value <= 1.0 + MARGIN_OF_TIES;
             place.standing = match cell.verdict {
-                Verdict::NotComparable => Standing::Unknown,
+                Verdict::NotComparable if cell.why.is_some() => Standing::Unknown,
                 _ if self.is_one_trial && near => Standing::Best,
                 _ if self.is_one_trial => Standing::Worse,
                 _ if cell.smallest_difference.is_none() => Standing::Unknown,
@@ -174,12 +174,12 @@ impl Ranking {
             .collect()
     }
 
-    /// Why no server is ranked, if none is: "too few trials to rank", or why they do not compare.
+    /// Why no server is ranked, if none is: "too few trials", or why they do not compare.
     pub(crate) fn why_unranked(&self) -> String {
         let mut apart = self.with(Verdict::NotComparable);
         match apart.find_map(|(_, cell)| cell.why.as_deref()) {
-            Some(why) if self.too_few().is_empty() => format!("not ranked ({why})"),
-            _ => "too few trials to rank".to_owned(),
+            Some(why) if self.too_few().is_empty() => why.to_owned(),
+            _ => "too few trials".to_owned(),
         }
     }
 

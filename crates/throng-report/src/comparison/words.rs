@@ -1,6 +1,6 @@
 //! The comparison of two servers in a few sentences.
 
-use super::pair::{LongerRun, ONCE, Pair, PairMetric};
+use super::pair::{LongerRun, Pair, PairMetric};
 use super::size::{Size, inverse, percent};
 use throng_record::format::{capitalized_unless, counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
@@ -248,8 +248,7 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
     with(pair, Verdict::NotComparable)
         .filter(measured)
         .filter_map(|one| {
-            // The table says enough about that.
-            let why = one.why.as_deref().filter(|why| *why != ONCE)?;
+            let why = one.why.as_deref()?;
             Some(format!("{} is not comparable: {why}", one.metric.noun()))
         })
         .collect()

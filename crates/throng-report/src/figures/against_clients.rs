@@ -41,7 +41,7 @@ impl AgainstClients {
             title: info.summary,
             caption: [better, note].join(" ").trim().to_owned(),
             of_lines,
-            y: Axis::logarithmic(metric.label, unit),
+            y: Axis::of_metric(metric, unit),
             metric: Some(metric),
             better: metric.better,
             failure: Failing::UNSERVED,

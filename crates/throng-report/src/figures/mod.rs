@@ -26,7 +26,7 @@ use super::summary::{Row, Summary};
 use super::trial_files::ClientLog;
 use super::why::Why;
 pub(crate) use against_clients::{AgainstClients, FALLING, RISING};
-pub(crate) use overview::ranked_of;
+pub(crate) use overview::{Wording, of_pairs, ranked_of};
 pub use percentiles::of_latencies;
 pub use ranked::{Grouped, Rank, Ranked};
 use throng_record::Trial;
@@ -373,7 +373,7 @@ impl Kind {
 }
 
 /// One axis.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
     /// Its name.
     pub label: &'static str,
@@ -383,9 +383,12 @@ pub struct Axis {
     pub log: bool,
     /// Starts at 0, unless it is logarithmic.
     pub from_zero: bool,
-    /// Names of the positions 1, 2, 3 and so on, if they have names.
+    /// The highest possible value, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
+    /// Positions with names, in order; they are marked instead of round numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
+    pub named: Vec<(f64, String)>,
 }
 
 /// The points of one server.
@@ -630,7 +633,16 @@ impl Axis {
             unit,
             log: false,
             from_zero: true,
-            names: Vec::new(),
+            most: None,
+            named: Vec::new(),
+        }
+    }
+
+    /// A logarithmic axis for values of a metric, in this unit.
+    pub(crate) fn of_metric(metric: &Metric, unit: Option<&'static str>) -> Self {
+        Self {
+            most: metric.greatest(),
+            ..Self::logarithmic(metric.label, unit)
         }
     }
 
@@ -640,13 +652,15 @@ impl Axis {
             unit,
             log: true,
             from_zero: false,
-            names: Vec::new(),
+            most: None,
+            named: Vec::new(),
         }
     }
 
     /// The name of a position, if it has one.
     pub(crate) fn name(&self, at: f64) -> Option<&String> {
-        self.names.get((at as usize).wrapping_sub(1))
+        let mut named = self.named.iter();
+        named.find_map(|(place, name)| (*place == at).then_some(name))
     }
 
     /// "memory (MiB)".

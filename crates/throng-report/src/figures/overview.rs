@@ -91,7 +91,7 @@ pub(crate) fn ranked_of(
         .filter(|row| row.served_all)
         .filter_map(|row| row.value(metric.name));
     let (unit, factor) = metric.axis_unit(values.fold(0.0, f64::max));
-    let axis = Axis::logarithmic(metric.label, unit);
+    let axis = Axis::of_metric(metric, unit);
     let end = match metric.better {
         Better::Higher => "higher is better",
         Better::Lower => "lower is better",
@@ -156,50 +156,73 @@ fn point(quantity: Quantity) -> Point {
 pub(super) fn ratios(info: Info, source: &Source<'_>) -> Option<Figure> {
     let unusable = source.grade.is_some_and(|grade| !grade.is_usable());
     let comparison = source.comparison?.requested()?;
-    let pairs = || comparison.all_pairs();
-    let clients = pairs().map(|pair| pair.clients).max()?;
-    let shown: Vec<&Pair> = pairs().filter(|pair| pair.clients == clients).collect();
-    let ranked: Vec<Ranked> = match shown.as_slice() {
-        [only] => {
-            let title = format!("Ratio of {} to {}", only.server, only.reference);
-            let with_ratio = only.measures.iter().filter(|one| one.ratio.is_some());
-            let rows = with_ratio
-                .take(OF_ONE)
-                .map(|one| rank(one.title, None, one));
-            around_1(title, rows.collect()).into_iter().collect()
-        }
-        several => OF_SEVERAL
-            .iter()
-            .filter_map(|name| {
-                let rows = several.iter().take(MOST_ROWS).filter_map(|pair| {
-                    let measured = pair.by(name)?;
-                    let place = source.place(&pair.server);
-                    Some(rank(&pair.server, Some(place), measured))
-                });
-                let metric = named(name)?;
-                let title = format!(
-                    "{}, ratio to {}",
-                    capitalized(&metric.noun()),
-                    several[0].reference
-                );
-                around_1(title, rows.collect())
-            })
-            .take(2)
-            .collect(),
+    let all: Vec<&Pair> = comparison.all_pairs().collect();
+    let wording = Wording {
+        apart: 1,
+        of_pair: |pair| format!("Ratio of {} to {}", pair.server, pair.reference),
+        to: &all.first()?.reference,
     };
-    ranked.first()?;
-    let title = format!("Ratios with {}", counted(clients, "client"));
+    let figure = of_pairs(info, &all, &wording, |server| source.place(server))?;
     let margin = format!("{:.0} %", 100.0 * MARGIN);
     let verdicts = if unusable {
         "No verdicts: the run is unusable."
     } else {
         "Green is better, red is worse, grey is not significant."
     };
-    let figure = Figure {
+    Some(Figure {
         caption: format!("1 is equal; the band is ±{margin}. {verdicts}"),
-        ranked,
         section: OfSection::Answer,
-        ..Figure::empty(info.name, title)
+        ..figure
+    })
+}
+
+/// How a figure of ratios names its panels.
+pub(crate) struct Wording<'a> {
+    /// Up to this many pairs have a panel each; of more, each metric has one.
+    pub(crate) apart: usize,
+    /// The title of the panel of a pair.
+    pub(crate) of_pair: fn(&Pair) -> String,
+    /// What all ratios of a metric are to.
+    pub(crate) to: &'a str,
+}
+
+/// The ratios of pairs with the most clients, without a caption.
+pub(crate) fn of_pairs(
+    info: Info,
+    pairs: &[&Pair],
+    wording: &Wording<'_>,
+    place: impl Fn(&str) -> usize,
+) -> Option<Figure> {
+    let clients = pairs.iter().map(|pair| pair.clients).max()?;
+    let largest = pairs.iter().filter(|pair| pair.clients == clients);
+    let shown: Vec<&Pair> = largest.copied().collect();
+    let ranked: Vec<Ranked> = if shown.len() <= wording.apart {
+        let panel = |pair: &&Pair| {
+            let with_ratio = pair.measures.iter().filter(|one| one.ratio.is_some());
+            let rows = with_ratio
+                .take(OF_ONE)
+                .map(|one| rank(one.title, None, one));
+            around_1((wording.of_pair)(pair), rows.collect())
+        };
+        shown.iter().filter_map(panel).collect()
+    } else {
+        let panel = |name: &&str| {
+            let rows = shown.iter().take(MOST_ROWS).filter_map(|pair| {
+                let measured = pair.by(name)?;
+                Some(rank(&pair.server, Some(place(&pair.server)), measured))
+            });
+            let noun = capitalized(&named(name)?.noun());
+            around_1(format!("{noun}, ratio to {}", wording.to), rows.collect())
+        };
+        OF_SEVERAL.iter().filter_map(panel).take(2).collect()
+    };
+    ranked.first()?;
+    let figure = Figure {
+        ranked,
+        ..Figure::empty(
+            info.name,
+            format!("Ratios with {}", counted(clients, "client")),
+        )
     };
     Some(Figure {
         alternative: format!("{}: {}.", figure.title, list(&figure.ranked_words())),

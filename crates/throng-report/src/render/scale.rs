@@ -29,9 +29,18 @@ impl Scale {
             .collect();
         let mut scale = Self::of(&figure.x, &values, (from, to));
         let marked = figure.marked();
-        let has_names = !figure.x.names.is_empty();
-        if figure.kind == Kind::Lines && (has_names || marked.len() <= MOST_MARKED) {
-            let letter = 0.64 * SMALL / (to - from).abs();
+        let letter = 0.64 * SMALL / (to - from).abs();
+        let within = |at: &f64| (scale.low..=scale.high).contains(at);
+        let named: Vec<f64> = figure
+            .x
+            .named
+            .iter()
+            .map(|(at, _)| *at)
+            .filter(within)
+            .collect();
+        if !named.is_empty() {
+            scale.ticks = at_values(&named, &figure.x, letter);
+        } else if figure.kind == Kind::Lines && marked.len() <= MOST_MARKED {
             scale.ticks = at_values(&marked, &figure.x, letter);
         }
         scale
@@ -54,22 +63,30 @@ impl Scale {
     /// An axis for these values.
     pub(super) fn of(axis: &Axis, values: &[f64], (from, to): (f64, f64)) -> Self {
         let drawable = values.iter().filter(|value| !axis.log || **value > 0.0);
-        let low = drawable.clone().copied().fold(f64::INFINITY, f64::min);
-        let high = drawable.copied().fold(f64::NEG_INFINITY, f64::max);
-        let (low, high) = if low <= high { (low, high) } else { (1.0, 2.0) };
-        let (low, high) = if axis.log {
-            let margin = (high / low).powf(0.04).max(1.05);
-            (low / margin, high * margin)
+        let lowest = drawable.clone().copied().fold(f64::INFINITY, f64::min);
+        let highest = drawable.copied().fold(f64::NEG_INFINITY, f64::max);
+        let (least, most) = if lowest <= highest {
+            (lowest, highest)
         } else {
-            let bottom = if axis.from_zero { low.min(0.0) } else { low };
-            let margin = ((high - bottom) * 0.05).max(high.abs() * 0.005).max(1e-9);
+            (1.0, 2.0)
+        };
+        let (low, high) = if axis.log {
+            let margin = (most / least).powf(0.04).max(1.05);
+            (least / margin, most * margin)
+        } else {
+            let bottom = if axis.from_zero {
+                least.min(0.0)
+            } else {
+                least
+            };
+            let margin = ((most - bottom) * 0.05).max(most.abs() * 0.005).max(1e-9);
             let below = if axis.from_zero { 0.0 } else { margin };
-            (bottom - below, high + margin)
+            (bottom - below, most + margin)
         };
         let mut scale = Self {
             log: axis.log,
             low,
-            high,
+            high: axis.most.map_or(high, |possible| high.min(possible)),
             from,
             to,
             ticks: Vec::new(),
@@ -197,12 +214,12 @@ fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
     if choices[0].len() < 4 && high / low < 30.0 {
         // Too short for powers of ten.
         let short = [5, 4, 3, 2].map(|count| linear(low, high, count));
-        choices.splice(
-            0..0,
-            short
-                .into_iter()
-                .filter(|ticks| ticks.first().is_some_and(|mark| mark.at > 0.0)),
-        );
+        let first_power = choices[0].first().map_or(f64::INFINITY, |mark| mark.at);
+        let begins = |ticks: &Vec<Tick>| {
+            let first = ticks.first().map(|mark| mark.at);
+            first.is_some_and(|at| at > 0.0 && at <= first_power)
+        };
+        choices.splice(0..0, short.into_iter().filter(begins));
     }
     choices
 }

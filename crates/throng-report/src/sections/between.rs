@@ -72,17 +72,20 @@ pub fn of_between(between: &Between) -> Document {
     } else {
         sections.extend(differences(between));
     }
-    let (title, tagline) = if !is_diff {
-        ("Reproduction".to_owned(), "a run and its repeat")
-    } else if earlier.study == later.study {
+    let (title, question, tagline) = if is_diff {
         (
-            format!("{}, two runs compared", later.study),
+            "diff",
+            format!(
+                "What changed from {} to {}?",
+                earlier.directory, later.directory
+            ),
             "two runs compared",
         )
     } else {
         (
-            format!("{} vs {}", later.study, earlier.study),
-            "two runs compared",
+            "reproduce",
+            "Does the repeat reach the same verdicts?".to_owned(),
+            "a run and its repeat",
         )
     };
     let badges = headings.iter().zip(&between.runs).flat_map(|(name, run)| {
@@ -92,8 +95,8 @@ pub fn of_between(between: &Between) -> Document {
         std::iter::once(badge).chain(ending(run.ending))
     });
     Document {
-        title,
-        question: later.question.clone(),
+        title: title.to_owned(),
+        question,
         tagline,
         badges: badges.collect(),
         sections,
@@ -158,7 +161,12 @@ fn first_picture(between: &Between) -> Option<&Figure> {
 }
 
 fn runs(between: &Between) -> Option<Section> {
-    let mut blocks = vec![Block::Table(of_facts("The two runs", &between.facts))];
+    let is_unequal = |fact: &&Fact| {
+        let [a, b] = fact.texts();
+        a != b
+    };
+    let unequal: Vec<Fact> = between.facts.iter().filter(is_unequal).cloned().collect();
+    let mut blocks = vec![Block::Table(of_facts("The two runs", &unequal))];
     blocks.extend(only("Parts", &between.only_in));
     Section::of("runs", "The two runs", blocks)
 }

@@ -26,16 +26,16 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
     badges.push(study.started_at.as_str().into());
     badges.extend(ending(report.ending()));
     let cases = report.cases();
-    let has_scenes = study.parts.iter().any(|part| !part.scenes.is_empty());
     let mut all = Vec::new();
     if !cases.is_empty() {
         all.extend(cases::section(report, &cases));
-    } else if has_scenes {
+    } else if report.has_scenes() {
         all.extend(scenes::sections(report));
         if !report.claims.is_empty() {
             all.extend(claims::section(report).map(|section| Section {
                 id: "verdicts".to_owned(),
                 title: "Claims".to_owned(),
+                kind: Kind::Plain,
                 ..section
             }));
         }

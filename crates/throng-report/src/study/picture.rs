@@ -157,7 +157,7 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
             shown.names(|place| place.standing == Standing::Unclear),
         ),
         named(
-            "Not ranked".to_owned(),
+            format!("Not ranked: {}", shown.why_unranked),
             false,
             shown.names(|place| place.standing == Standing::Unknown),
         ),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::PartReport;
 use crate::comparison::ranking::{Place, Standing};
 use crate::comparison::size::times;
+use crate::summary::Row;
 use throng_record::Scene;
 use throng_record::format::{counted, list};
 use throng_record::metrics::{Better, Metric, named};
@@ -31,6 +32,9 @@ pub struct SceneResult<'a> {
     pub clients: u32,
     /// The result in one sentence.
     pub sentence: String,
+    /// Why servers that are not ranked are not.
+    #[serde(skip)]
+    pub why_unranked: String,
     /// Servers that served all their clients, best first.
     pub places: &'a [Place],
     /// Whether each server has only one trial.
@@ -61,10 +65,11 @@ impl<'a> SceneResult<'a> {
             metric: metric.name,
             clients,
             sentence: String::new(),
+            why_unranked: ranking.why_unranked(),
             places: &ranking.places,
             is_one_trial: ranking.is_one_trial,
         };
-        shown.sentence = shown.sentence(&ranking.why_unranked());
+        shown.sentence = shown.in_words();
         Some(shown)
     }
 
@@ -76,6 +81,12 @@ impl<'a> SceneResult<'a> {
     /// The place of a server, if it served all its clients.
     pub fn place_of(&self, server: &str) -> Option<&'a Place> {
         self.places.iter().find(|place| place.server == server)
+    }
+
+    /// The results of a server under this load, if it ran.
+    pub fn row_of(&self, server: &str) -> Option<&'a Row> {
+        let mut rows = self.part.report.as_ref()?.summary.rows_at(self.clients);
+        rows.find(|row| row.server == server)
     }
 
     /// The names of the servers for which `is_in` holds, best first.
@@ -107,7 +118,7 @@ impl<'a> SceneResult<'a> {
     }
 
     /// "With 10,000 clients, epoll and 5 others tie for the least CPU per request (7.6 µs); select takes 13x."
-    fn sentence(&self, why_unranked: &str) -> String {
+    fn in_words(&self) -> String {
         let with = format!("With {}", counted(self.clients, "client"));
         let first = &self.places[0];
         let noun = self.metric().noun();
@@ -117,9 +128,9 @@ impl<'a> SceneResult<'a> {
             _ => "least",
         };
         if first.standing == Standing::Unknown {
-            let name = &first.server;
+            let (name, why) = (&first.server, &self.why_unranked);
             return format!(
-                "{with}, {why_unranked}; {name} has the {superlative} {noun}: {value}."
+                "{with}, not ranked ({why}); {name} has the {superlative} {noun}: {value}."
             );
         }
         let best = self.best();

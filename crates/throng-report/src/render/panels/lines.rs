@@ -102,6 +102,9 @@ impl Axes {
     fn set_words(&self, scene: &mut Scene, figure: &Figure) {
         scene.across = Some(self.x.clone());
         scene.words = match (figure.kind, figure.x.unit) {
+            (Kind::Course, None) if !figure.x.named.is_empty() => {
+                ("one request in ".to_owned(), String::new())
+            }
             (Kind::Course, Some(unit)) => ("at ".to_owned(), format!(" {unit}")),
             (Kind::Course, None) => ("at ".to_owned(), String::new()),
             _ => (String::new(), format!(" {}", figure.x.label)),

@@ -12,16 +12,16 @@ use throng_record::format::{counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
-    let leading = leading(&report.claims);
-    blocks.extend(leading.map(|claim| {
+    let leader = leading(&report.claims);
+    blocks.extend(leader.map(|claim| {
         let JudgedClaim { text, verdict, .. } = claim;
         let said = text.trim_end_matches('.');
         Block::paragraph(Role::Lead, format!("{said}: {}.", verdict.text()))
     }));
-    let shown = leading.and_then(|claim| claim.telling());
+    let shown = leader.and_then(|claim| claim.telling());
     blocks.extend(shown.map(|cell| Block::paragraph(Role::Body, &cell.seen)));
     if !report.claims.is_empty() || report.study.scale.is_some() {
-        let role = match leading {
+        let role = match leader {
             Some(_) => Role::Body,
             None => Role::Lead,
         };
@@ -34,17 +34,15 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let folded = Block::Fold("Each part in one line".into(), parts());
     let no_page = &[Medium::Markdown, Medium::Terminal];
     blocks.push(Block::Except(no_page, vec![folded]));
-    blocks.push(Block::Except(&[Medium::Markdown, Medium::Html], parts()));
+    if !report.has_scenes() {
+        blocks.push(Block::Except(&[Medium::Markdown, Medium::Html], parts()));
+    }
     if !report.study.changed.is_empty() {
         let title = Block::paragraph(Role::Body, "What differs from the published setting:");
         let bullets = Block::list(report.study.changed.iter().map(String::as_str));
         blocks.push(Block::Except(&[Medium::Terminal], vec![title, bullets]));
     }
-    let has_scenes = report
-        .parts
-        .iter()
-        .any(|part| !part.record.scenes.is_empty());
-    blocks.extend(summary(report).filter(|_| !has_scenes));
+    blocks.extend(summary(report).filter(|_| !report.has_scenes()));
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
         kind: Kind::Answer,

@@ -5,9 +5,6 @@ use crate::study::published;
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::counted;
 
-/// Servers side by side in a terminal.
-const IN_TERMINAL: usize = 4;
-
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let source = report
         .study
@@ -28,7 +25,7 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         blocks.push(Block::Heading(published::title(parts).into()));
         let drawn = figures.iter().filter(|(of_parts, _)| *of_parts == index);
         blocks.extend(drawn.map(|(_, figure)| Block::Picture(Box::new(figure.clone()))));
-        blocks.extend(tables(parts));
+        blocks.push(Block::Table(table(parts)));
         let notes = (1..).zip(published::footnotes(
             parts.iter().map(|part| &part.published),
         ));
@@ -36,29 +33,15 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
             notes.map(|(place, note)| Block::paragraph(Role::Fine, format!("[{place}] {note}."))),
         );
     }
-    Section::of("published", "Published and measured", blocks)
+    let section = Section::of("published", "Published and measured", blocks)?;
+    Some(section.except(&[Medium::Terminal]))
 }
 
-/// The table of parts; a terminal has no room for many servers side by side.
-fn tables(parts: &[PartReport<'_>]) -> [Block; 2] {
-    let all: Vec<usize> = (0..parts[0].published.servers.len()).collect();
-    let whole = vec![Block::Table(table(parts, &all))];
-    let narrow = all
-        .chunks(IN_TERMINAL)
-        .map(|some| Block::Table(table(parts, some)));
-    [
-        Block::Except(&[Medium::Terminal], whole),
-        Block::Except(&[Medium::Html, Medium::Markdown], narrow.collect()),
-    ]
-}
-
-/// A row for each number of clients, or for each of several parts, a column for each of the servers with these indices,
-/// grouped by publication.
-fn table(parts: &[PartReport<'_>], servers: &[usize]) -> Table {
+/// A row for each number of clients, or for each of several parts, a column for each server, grouped by publication.
+fn table(parts: &[PartReport<'_>]) -> Table {
     let footnotes = published::footnotes(parts.iter().map(|part| &part.published));
     let row = |part: &PartReport<'_>, row: &published::Row| {
-        let shown = servers.iter().map(|index| &row.cells[*index]);
-        let cells = shown.map(|cell| match &cell.published {
+        let cells = row.cells.iter().map(|cell| match &cell.published {
             Some(_) => Cell::plain(cell.side_by_side(&footnotes)).with(&cell.interval_text),
             None => Cell::plain(String::new()),
         });
@@ -98,10 +81,7 @@ fn table(parts: &[PartReport<'_>], servers: &[usize]) -> Table {
             rows: groups.into_iter().flat_map(named).collect(),
         }];
     }
-    let names = servers
-        .iter()
-        .map(|index| &parts[0].published.servers[*index]);
-    let columns = names.map(Column::number);
+    let columns = parts[0].published.servers.iter().map(Column::number);
     Table {
         caption: format!("Published and measured, {}", published::title(parts)),
         columns: std::iter::once(Column::text("")).chain(columns).collect(),

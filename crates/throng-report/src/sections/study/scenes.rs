@@ -1,7 +1,7 @@
 //! A study in scenes: every server in every scene as a picture and a table, then the question, answer and picture of each
 //! scene.
 
-use crate::comparison::ranking::Standing;
+use crate::comparison::ranking::{MARGIN_OF_TIES, Place, Standing};
 use crate::comparison::size::times;
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
@@ -11,11 +11,106 @@ use crate::palette;
 use crate::study::picture::{deciding_picture, picture};
 use crate::study::scenes::{FAR, SceneResult, named_or_counted, widest};
 use crate::study::{PartReport, StudyReport};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
+use throng_record::metrics::{Metric, Unit};
 
+/// With more loads, the table is too wide to stand beside the picture.
+const MOST_BESIDE: usize = 5;
+/// A value that is worse than the best by less than this factor is written as the same.
+const SAME: f64 = 1.005;
 /// The parts whose grade is explained; of more, only their number is given.
 const MOST_GRADED: usize = 1;
+
+/// What a cell of the table shows: a server under a load.
+#[derive(Clone, Copy)]
+enum Mark<'a> {
+    /// Best, alone or in a tie.
+    Best {
+        is_tie: bool,
+    },
+    /// Worse than the best.
+    Behind(&'a Place),
+    /// Not ranked; `is_first` if it has the best value.
+    Open {
+        place: &'a Place,
+        is_first: bool,
+    },
+    Unserved,
+    /// Its replies were not as expected, or it had not become level.
+    Odd,
+    NotRun,
+}
+
+impl<'a> Mark<'a> {
+    fn of(shown: &SceneResult<'a>, server: &str) -> Self {
+        let Some(place) = shown.place_of(server) else {
+            return match shown.row_of(server) {
+                Some(row) if row.served_all => Self::Odd,
+                Some(_) => Self::Unserved,
+                None => Self::NotRun,
+            };
+        };
+        match place.standing {
+            Standing::Best => Self::Best {
+                is_tie: shown.best().len() > 1,
+            },
+            Standing::Worse => Self::Behind(place),
+            Standing::Unclear | Standing::Unknown => Self::Open {
+                place,
+                is_first: shown.places.first() == Some(place),
+            },
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Best { is_tie: true } => "tie".to_owned(),
+            Self::Best { is_tie: false } => "best".to_owned(),
+            Self::Behind(place) => times(place.times.value),
+            Self::Open { is_first: true, .. } => "best?".to_owned(),
+            Self::Open { place, .. } if place.times.value < SAME => "tie?".to_owned(),
+            Self::Open { place, .. } => times(place.times.value) + "?",
+            Self::Unserved => "unserved".to_owned(),
+            Self::Odd => "odd".to_owned(),
+            Self::NotRun => ABSENT.to_owned(),
+        }
+    }
+
+    fn tone(self) -> Tone {
+        match self {
+            Self::Best { .. } => Tone::Best,
+            Self::Behind(place) if place.times.value < FAR => Tone::Plain,
+            Self::Behind(_) | Self::Unserved => Tone::Bad,
+            Self::Open { .. } | Self::Odd | Self::NotRun => Tone::Quiet,
+        }
+    }
+
+    /// Its meaning, with its place in the legend.
+    fn meaning(self) -> Option<(u8, &'static str)> {
+        let meaning = match self {
+            Self::Best { is_tie: true } => (0, "Tie: no significant difference."),
+            Self::Best { is_tie: false } | Self::Behind(_) => return None,
+            Self::Open { .. } => (1, "?: too few trials, or too noisy."),
+            Self::Unserved => (2, "Unserved: some clients got no reply."),
+            Self::Odd => (3, "Odd: its replies or its pace were not as expected."),
+            Self::NotRun => (4, "–: not run."),
+        };
+        Some(meaning)
+    }
+
+    /// The meanings of these marks, each once.
+    fn legend<'m>(marks: impl Iterator<Item = &'m Self>) -> String
+    where
+        Self: 'm,
+    {
+        let found = marks.filter_map(|mark| mark.meaning());
+        let meanings: BTreeMap<u8, &str> = found.collect();
+        meanings.into_values().collect::<Vec<_>>().join(" ")
+    }
+}
 
 /// The sections of a study that has scenes.
 pub(super) fn sections(report: &StudyReport<'_>) -> Vec<Section> {
@@ -33,33 +128,34 @@ fn answer(
     scenes: &[SceneResult<'_>],
     servers: &[String],
 ) -> Option<Section> {
-    let widest = widest(scenes);
-    let words = report
+    let most_spread = widest(scenes);
+    let all_marked = marked(scenes, servers);
+    let leads = report
         .scale_note()
         .into_iter()
-        .chain(best_overall(scenes))
-        .chain(widest.and_then(headline));
-    let mut blocks: Vec<Block> = words
+        .chain(best_overall(scenes, servers))
+        .chain(most_spread.and_then(headline))
+        .chain(unserved(scenes, &all_marked));
+    let mut blocks: Vec<Block> = leads
         .map(|words| Block::paragraph(Role::Lead, words))
         .collect();
     if let Some(rough) = rough(report) {
         blocks.push(Block::Paragraph(Role::Body, rough));
     }
-    let drawn = deciding_picture(scenes, servers);
-    blocks.extend(drawn.map(|figure| Block::Picture(Box::new(figure))));
-    blocks.push(Block::Table(matrix(scenes, servers)));
-    let mut legend = measured(scenes) + " Tie: no significant difference from the best.";
-    let has = |standing: Standing| {
-        let mut places = scenes.iter().flat_map(|shown| shown.places);
-        places.any(|place| place.standing == standing)
-    };
-    if has(Standing::Unclear) {
-        legend += " ?: too noisy to say.";
+    let marks = || all_marked.iter().flat_map(|(_, marks)| marks);
+    let legend_words = format!("{} {}", measured(scenes, marks()), Mark::legend(marks()));
+    let legend = vec![Block::paragraph(Role::Fine, legend_words)];
+    // A terminal is read from its end.
+    blocks.push(Block::Except(&[Medium::Terminal], legend.clone()));
+    let picture = deciding_picture(scenes, servers);
+    let drawn = picture.map(|figure| Block::Picture(Box::new(figure)));
+    let table = Block::Table(matrix(scenes, servers, &all_marked));
+    if scenes.len() > MOST_BESIDE {
+        blocks.extend([Some(table), drawn].into_iter().flatten());
+    } else {
+        blocks.extend([drawn, Some(table)].into_iter().flatten());
     }
-    if has(Standing::Unknown) {
-        legend += " A value: not ranked.";
-    }
-    blocks.push(Block::paragraph(Role::Fine, legend));
+    blocks.push(Block::Except(&[Medium::Html, Medium::Markdown], legend));
     let section = Section::of("answer", "Which model when", blocks)?;
     Some(Section {
         kind: Kind::Answer,
@@ -67,64 +163,108 @@ fn answer(
     })
 }
 
-/// "io-uring and reactors are best or tie for CPU per request under 3 of 4 loads.", by the first metric.
-fn best_overall(scenes: &[SceneResult<'_>]) -> Option<String> {
+/// "io-uring and reactors are best or tie for CPU per request under all 4 loads.", or the server that is never far from
+/// the best; by the first metric.
+fn best_overall(scenes: &[SceneResult<'_>], servers: &[String]) -> Option<String> {
     let metric = scenes.first()?.metric();
-    let of_metric = scenes
+    let loads: Vec<&SceneResult<'_>> = scenes
         .iter()
-        .filter(|shown| shown.metric().name == metric.name);
-    let mut all: Vec<Vec<&str>> = of_metric.map(SceneResult::best).collect();
-    let number = all.len();
-    all.retain(|best| !best.is_empty());
-    let count = |name: &&str| all.iter().filter(|best| best.contains(name)).count();
-    let mut names: Vec<&str> = all.iter().flatten().copied().collect();
-    let most = names.iter().map(count).max().filter(|most| *most > 1)?;
-    names.retain(|name| count(name) == most);
-    names.sort_unstable();
-    names.dedup();
-    let how_many = match (most, all.len()) {
-        (most, every) if most == every => format!("all {every}"),
-        (most, every) => format!("{most} of {every}"),
+        .filter(|shown| shown.metric().name == metric.name)
+        .collect();
+    let of_server = |server: &String| -> Vec<&Place> {
+        let places = loads.iter().filter_map(|shown| shown.place_of(server));
+        places
+            .filter(|place| place.standing != Standing::Unknown)
+            .collect()
     };
-    let loads = if all.len() < number {
-        "ranked loads"
-    } else {
-        "loads"
+    let mut ranked: Vec<Vec<&Place>> = servers.iter().map(of_server).collect();
+    let most = ranked.iter().map(Vec::len).max().filter(|most| *most > 1)?;
+    ranked.retain(|places| places.len() == most);
+    let under = match most {
+        all if all == loads.len() => format!("under all {all} loads"),
+        some => format!("under {some} of {} loads", loads.len()),
     };
-    let verb = match names.len() {
+    let noun = metric.noun();
+    let is_best = |places: &&Vec<&Place>| {
+        let mut each = places.iter();
+        each.all(|place| place.standing == Standing::Best)
+    };
+    let best: Vec<&str> = ranked
+        .iter()
+        .filter(is_best)
+        .map(|places| places[0].server.as_str())
+        .collect();
+    let verb = match best.len() {
+        0 => {
+            let worst = |places: &Vec<&Place>| {
+                let each = places.iter().map(|place| place.times.value);
+                each.fold(1.0, f64::max)
+            };
+            let closest = ranked
+                .iter()
+                .min_by(|one, other| worst(one).total_cmp(&worst(other)))?;
+            let (name, at_most) = (&closest[0].server, times(worst(closest)));
+            return Some(format!(
+                "{name} stays closest to the best {noun} {under}: at most {at_most}."
+            ));
+        }
         1 => "is best or ties for",
         _ => "are best or tie for",
     };
-    let who = named_or_counted(&names);
-    Some(format!(
-        "{who} {verb} {} under {how_many} {loads}.",
-        metric.noun()
-    ))
+    let who = named_or_counted(&best);
+    Some(format!("{who} {verb} {noun} {under}."))
 }
 
-/// "CPU per request (All busy, Short-lived) and memory per client (Memory), as multiples of the best in each column."
-fn measured(scenes: &[SceneResult<'_>]) -> String {
-    let mut metrics: Vec<(String, Vec<&str>)> = Vec::new();
+/// "CPU per request (All busy, Short-lived) and memory per client (Memory), as multiples of the best in each column.", or
+/// what the only metric means.
+fn measured<'m>(
+    scenes: &[SceneResult<'_>],
+    mut marks: impl Iterator<Item = &'m Mark<'m>>,
+) -> String {
+    let mut metrics: Vec<(&Metric, Vec<&str>)> = Vec::new();
     for shown in scenes {
-        let (noun, title) = (shown.metric().noun(), &shown.scene.title);
-        match metrics.iter_mut().find(|(known, _)| *known == noun) {
+        let (metric, title) = (shown.metric(), &shown.scene.title);
+        match metrics
+            .iter_mut()
+            .find(|(known, _)| known.name == metric.name)
+        {
             Some((_, titles)) => titles.push(title),
-            None => metrics.push((noun, vec![title])),
+            None => metrics.push((metric, vec![title])),
         }
     }
-    let several = metrics.len() > 1;
-    let each = metrics.into_iter().map(|(noun, titles)| {
-        if several {
-            format!("{noun} ({})", titles.join(", "))
-        } else {
-            noun
+    let is_multiple = |mark: &Mark<'_>| matches!(mark, Mark::Behind(_) | Mark::Open { .. });
+    let multiples = if marks.any(is_multiple) {
+        ", as multiples of the best in each column"
+    } else {
+        ""
+    };
+    let mut words = match metrics.as_slice() {
+        // An index means nothing without its definition.
+        [(metric, _)] if metric.unit == Unit::Index => {
+            format!("{}{multiples}: {}.", metric.noun(), metric.help)
         }
-    });
-    let all = list(&each.collect::<Vec<_>>());
-    format!(
-        "{}, as multiples of the best in each column.",
-        capitalized(&all)
-    )
+        [(metric, _)] => format!("{}{multiples}.", metric.noun()),
+        several => {
+            let each = several
+                .iter()
+                .map(|(metric, titles)| format!("{} ({})", metric.noun(), titles.join(", ")));
+            format!("{}{multiples}.", list(&each.collect::<Vec<_>>()))
+        }
+    };
+    if let Some(clients) = clients_of_all(scenes) {
+        write!(words, " {} under each load.", counted(clients, "client")).expect("it is a string");
+    }
+    let of_one_trial = scenes.iter().filter(|shown| shown.is_one_trial);
+    let once: Vec<&str> = of_one_trial.map(|shown| &*shown.scene.title).collect();
+    if !once.is_empty() {
+        let (titles, margin) = (once.join(", "), 100.0 * MARGIN_OF_TIES);
+        write!(
+            words,
+            " Measured once, so values within {margin:.0} % tie: {titles}."
+        )
+        .expect("it is a string");
+    }
+    capitalized(&words)
 }
 
 /// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll."
@@ -132,12 +272,35 @@ fn headline(widest: &SceneResult<'_>) -> Option<String> {
     let (last, ratio) = widest.spread()?;
     let best = &widest.places.first()?.server;
     let when = lowered(&widest.scene.when);
+    let metric = widest.metric();
+    let verb = if metric.is_cpu() { "uses" } else { "has" };
     Some(format!(
-        "The choice matters most when {when}: {} uses {} the {} of {best}.",
+        "The choice matters most when {when}: {} {verb} {} the {} of {best}.",
         last.server,
         times(ratio),
-        widest.metric().noun()
+        metric.noun()
     ))
+}
+
+/// "Left clients unserved: thread (Few threads); fork and prefork (Others)."
+fn unserved(scenes: &[SceneResult<'_>], marked: &[(&String, Vec<Mark<'_>>)]) -> Option<String> {
+    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for (server, marks) in marked {
+        let titles = scenes.iter().zip(marks).filter_map(|(shown, mark)| {
+            matches!(mark, Mark::Unserved).then_some(&*shown.scene.title)
+        });
+        let loads: Vec<&str> = titles.collect();
+        match groups.iter_mut().find(|(known, _)| *known == loads) {
+            Some((_, names)) => names.push(server),
+            None if loads.is_empty() => {}
+            None => groups.push((loads, vec![server])),
+        }
+    }
+    let each = groups
+        .iter()
+        .map(|(loads, names)| format!("{} ({})", named_or_counted(names), loads.join(", ")));
+    let all: Vec<String> = each.collect();
+    (!all.is_empty()).then(|| format!("Left clients unserved: {}.", all.join("; ")))
 }
 
 /// The worst grade of the parts, with its cause, in one line.
@@ -159,62 +322,60 @@ fn rough(report: &StudyReport<'_>) -> Option<Text> {
     let named = graded.iter().take(MOST_GRADED);
     let mut causes: Vec<String> = named.map(|(_, cause)| cause.clone()).collect();
     if graded.len() > MOST_GRADED {
-        let left = (graded.len() - MOST_GRADED) as u32;
-        causes.push(format!("and {}", counted(left, "more part")));
+        causes.push(match graded.len() - MOST_GRADED {
+            1 => "1 other part has findings too".to_owned(),
+            others => format!("{others} other parts have findings too"),
+        });
     }
     let text = Text::default().plain("Grade: ").toned(worst.text(), tone);
     Some(text.plain(format!(" ({}).", causes.join("; "))))
 }
 
-/// A row for each server. Servers whose worst scene is the least bad come first.
-fn matrix(scenes: &[SceneResult<'_>], servers: &[String]) -> Table {
+/// The number of clients, if all loads have the same.
+fn clients_of_all(scenes: &[SceneResult<'_>]) -> Option<u32> {
+    let first = scenes.first()?.clients;
+    let mut others = scenes.iter();
+    others.all(|shown| shown.clients == first).then_some(first)
+}
+
+/// Each server that ran under any of the loads, with its mark under each.
+fn marked<'a>(
+    scenes: &[SceneResult<'a>],
+    servers: &'a [String],
+) -> Vec<(&'a String, Vec<Mark<'a>>)> {
+    let ran = |server: &&String| scenes.iter().any(|shown| shown.row_of(server).is_some());
+    let marks = |server: &'a String| {
+        let each = scenes.iter().map(|shown| Mark::of(shown, server));
+        (server, each.collect())
+    };
+    servers.iter().filter(ran).map(marks).collect()
+}
+
+/// A row for each server: first the servers that ran under most loads, of these those whose worst load is the least bad.
+fn matrix(
+    scenes: &[SceneResult<'_>],
+    servers: &[String],
+    marked: &[(&String, Vec<Mark<'_>>)],
+) -> Table {
     let mut ranked: Vec<(usize, f64, Row)> = Vec::new();
-    for server in servers {
-        let (mut absent, mut worst) = (0, 1.0_f64);
-        let cells: Vec<Cell> = scenes
+    for (server, marks) in marked {
+        let places = || scenes.iter().filter_map(|shown| shown.place_of(server));
+        let absent = scenes.len() - places().count();
+        let worst = places().map(|place| place.times.value).fold(1.0, f64::max);
+        let name = Text::default().then(*server, Style::Server(palette::place(server, servers)));
+        let cells = marks
             .iter()
-            .map(|shown| match shown.place_of(server) {
-                None => {
-                    absent += 1;
-                    Cell::plain(ABSENT).toned(Tone::Quiet)
-                }
-                Some(place) => {
-                    worst = worst.max(place.times.value);
-                    let best = shown.best().len();
-                    match place.standing {
-                        Standing::Best if best > 1 => Cell::plain("tie").toned(Tone::Best),
-                        Standing::Best => Cell::plain("best").toned(Tone::Best),
-                        Standing::Unknown => {
-                            Cell::plain(shown.metric().text(place.value)).toned(Tone::Quiet)
-                        }
-                        Standing::Unclear => {
-                            let times = times(place.times.value);
-                            Cell::plain(format!("{times}?")).toned(Tone::Quiet)
-                        }
-                        Standing::Worse if place.times.value >= FAR => {
-                            Cell::plain(times(place.times.value)).toned(Tone::Bad)
-                        }
-                        Standing::Worse => Cell::plain(times(place.times.value)),
-                    }
-                }
-            })
-            .collect();
-        if absent < scenes.len() {
-            let name = Text::default().then(server, Style::Server(palette::place(server, servers)));
-            ranked.push((absent, worst, Row::of(name, cells)));
-        }
+            .map(|mark| Cell::plain(mark.text()).toned(mark.tone()));
+        ranked.push((absent, worst, Row::of(name, cells.collect())));
     }
     ranked.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    let is_of_one_size = clients_of_all(scenes).is_some();
     let mut columns = vec![Column::text("Model")];
-    let mut metrics = scenes.iter().map(|shown| shown.metric().name);
-    let first = metrics.next();
-    let is_one_metric = metrics.all(|name| Some(name) == first);
     columns.extend(scenes.iter().map(|shown| Column {
-        note: if is_one_metric {
-            counted(shown.clients, "client")
+        note: if is_of_one_size {
+            String::new()
         } else {
-            let clients = counted(shown.clients, "client");
-            format!("{}, {clients}", shown.metric().noun())
+            counted(shown.clients, "client")
         },
         ..Column::number(&shown.scene.title)
     }));
