@@ -174,9 +174,11 @@ fn outcome(trial: &Trial) -> String {
             } else {
                 String::new()
             };
-            // Counting events slows both sides down, so the rate and the times of such a trial mislead.
+            // Counting events slows both sides down, so the rate and the times of such a trial mislead; those of slices
+            // are in the result, each by itself.
             match trial.purpose {
                 Purpose::Profiled => format!("done{served}"),
+                _ if !trial.slices.is_empty() => format!("done{served}"),
                 _ => format!("{rate} requests/s{}{served}", times(load)),
             }
         }

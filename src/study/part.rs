@@ -244,8 +244,13 @@ impl Part {
         })
     }
 
-    /// The heading in the report, with the numbers that the part has at its scale.
+    /// The heading in the report.
     pub fn heading(&self) -> String {
+        self.filled(self.title.as_deref().unwrap_or(self.name()))
+    }
+
+    /// A title with the numbers that the part has at its scale.
+    pub fn filled(&self, title: &str) -> String {
         let clients = self.clients.last().copied().unwrap_or_default();
         let duration = self.load.duration.unwrap_or_default();
         let sizes: Vec<String> = self
@@ -259,7 +264,6 @@ impl Part {
             [sizes @ .., last] if !sizes.is_empty() => format!("{} or {last}", sizes.join(", ")),
             sizes => sizes.concat(),
         };
-        let title = self.title.as_deref().unwrap_or(self.name());
         [
             ("{clients}", whole(f64::from(clients))),
             ("{duration}", in_words(duration)),
@@ -267,8 +271,8 @@ impl Part {
             ("{size}", size),
         ]
         .iter()
-        .fold(title.to_owned(), |title, (place, text)| {
-            title.replace(place, text)
+        .fold(title.to_owned(), |filled, (place, text)| {
+            filled.replace(place, text)
         })
     }
 

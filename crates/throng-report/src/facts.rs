@@ -146,7 +146,7 @@ const CAVEATS: [(Kind, &str, bool, &str); 6] = [
     (
         Kind::Throng,
         "The builds of throng differ: ",
-        true,
+        false,
         " Its own servers and measurements may differ.",
     ),
     (

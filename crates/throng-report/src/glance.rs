@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(stored(directory.path()), Some(made.clone()));
         assert_eq!(
             made.sentence,
-            "With 1,000 clients, io-uring uses the least CPU per request; select uses 4.81x more (4.78–4.84x)."
+            "With 1,000 clients, io-uring uses the least CPU per request; select uses 4.81x as much (4.78–4.84x)."
         );
     }
 

@@ -352,11 +352,15 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Finding> {
     })
 }
 
-/// The number of rounds in which the server's rate was measured.
+/// The number of rounds in which the server's speed was measured.
 fn rounds_of(row: &Row) -> usize {
-    let sample = row.metrics.sample("requests_per_s");
-    sample.map_or(row.trials_ok as usize, throng_stats::Sample::trials)
+    let samples = SPEEDS.iter().filter_map(|name| row.metrics.sample(name));
+    let most = samples.map(throng_stats::Sample::trials).max();
+    most.unwrap_or(row.trials_ok as usize)
 }
+
+/// The metrics of speed; short-lived clients may be done before a rate can be measured.
+const SPEEDS: [&str; 2] = ["requests_per_s", "completion_s"];
 
 /// The servers for which `is` holds with any number of clients, each once.
 fn names(summary: &Summary, is: impl Fn(&Row) -> bool) -> Vec<&str> {

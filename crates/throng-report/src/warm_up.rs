@@ -7,7 +7,7 @@ use throng_record::format::time;
 /// A server is named if its warm-up took more than this many times as long as the shortest one.
 const LONGER: f64 = 1.2;
 
-/// "0.30 s; node 4.20 s": the shortest warm-up, and servers that took longer; `None` without such a warm-up.
+/// "0.30 s, for node 4.20 s": the shortest warm-up, and servers that took longer; `None` without such a warm-up.
 pub(crate) fn reported(summary: &Summary) -> Option<String> {
     let of_server = |server: &String| {
         let rows = summary.rows.iter().filter(|row| row.server == *server);
@@ -22,7 +22,7 @@ pub(crate) fn reported(summary: &Summary) -> Option<String> {
     let longer = took
         .iter()
         .filter(|(_, took)| *took > LONGER * least)
-        .map(|(server, took)| format!("; {server} {}", time(took * 1e6)));
+        .map(|(server, took)| format!(", for {server} {}", time(took * 1e6)));
     Some(time(least * 1e6) + &longer.collect::<String>())
 }
 
@@ -71,13 +71,19 @@ mod tests {
         assert!(why_not(&of_hosts).is_some());
         trials.iter_mut().for_each(warmed_up);
         let report = Report::of(&run, &trials, &crate::Logs::default()).unwrap();
-        assert_eq!(reported(&report.summary).unwrap(), "300 ms; thread 4.20 s");
+        assert_eq!(
+            reported(&report.summary).unwrap(),
+            "300 ms, for thread 4.20 s"
+        );
         let notes = report.answer.notes.join("\n");
-        assert!(notes.contains("Warm-up: 300 ms; thread 4.20 s."), "{notes}");
+        assert!(
+            notes.contains("Warm-up took 300 ms, for thread 4.20 s."),
+            "{notes}"
+        );
         for name in ["html", "markdown"] {
             let exporter = EXPORTERS.iter().find(|one| one.info.name == name);
             let text = rendered(exporter.unwrap(), &report);
-            assert!(text.contains("300 ms; thread 4.20 s"), "{name}");
+            assert!(text.contains("300 ms, for thread 4.20 s"), "{name}");
         }
     }
 

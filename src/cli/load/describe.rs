@@ -28,7 +28,7 @@ pub(super) fn describe(
         threads => format!("{threads} threads"),
     };
     let title = format!(
-        "{} on {}, {}{}, {threads}, {}",
+        "{} on {}, {}{}; the load generator: {threads}, {}",
         format::counted(load.clients, "client"),
         targets(plan),
         plan.dialogue.describe(&plan.settings),
@@ -38,15 +38,15 @@ pub(super) fn describe(
     let facts = lines(load, server, cpus)
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()));
-    let mut blocks = vec![Block::Heading(title.into()), Block::Facts(facts.collect())];
+    let mut blocks = vec![Block::paragraph(Role::Lead, answer(load))];
+    blocks.extend(findings.iter().map(Block::of_finding));
+    blocks.extend([Block::Heading(title.into()), Block::Facts(facts.collect())]);
     blocks.extend(distribution(load).map(Block::Table));
     blocks.extend(
         load.sessions
             .as_deref()
             .map(|sessions| Block::Table(steps(sessions))),
     );
-    blocks.extend(findings.iter().map(Block::of_finding));
-    blocks.push(Block::paragraph(Role::Lead, answer(load)));
     blocks
 }
 
@@ -55,11 +55,11 @@ const EDGES: [&[f64]; 3] = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &
 /// Maximum number of rows of a distribution, if edges can be so coarse.
 const MOST_ROWS: usize = 12;
 
-/// How many replies took how long: response times in an open loop, otherwise service times.
+/// How many replies took how long: response times in an open loop, otherwise latencies.
 fn distribution(load: &Load) -> Option<Table> {
     let (title, latency) = match &load.open_loop {
         Some(open) => ("Response time up to", open.response_time.as_ref()?),
-        None => ("Service time up to", load.service_time.as_ref()?),
+        None => ("Latency up to", load.service_time.as_ref()?),
     };
     let times = latency.times().ok()?;
     let by_edges = EDGES.map(|edges| bins(&times, edges));
@@ -225,10 +225,15 @@ fn lines(load: &Load, server: Option<&ServerUse>, cpus: usize) -> Vec<(&'static 
     lines.extend(tls.map(handshakes));
     let response_time = load.open_loop.as_ref().map(|open| &open.response_time);
     let probe = load.probe.as_ref();
+    // In a closed loop no other latency exists.
+    let of_service = match load.open_loop {
+        Some(_) => "service time",
+        None => "latency",
+    };
     for (name, latency) in [
         ("session time", flow.map_or(&None, |flow| &flow.time)),
         ("response time", response_time.unwrap_or(&None)),
-        ("service time", &load.service_time),
+        (of_service, &load.service_time),
         ("lateness", &load.lateness),
         ("connect time", &load.connect_time),
         ("handshake", tls.map_or(&None, |tls| &tls.handshake_time)),
@@ -412,7 +417,7 @@ fn replies(load: &Load) -> String {
     let [correct, all, counted] =
         [load.verified, load.requests, window.replies].map(|count| format::whole(count as f64));
     format!(
-        "{correct} correct of {all} requests; {counted} in {:.2} s measured",
+        "{correct} correct of {all} requests; {counted} in {:.2} s",
         window.duration_s
     )
 }

@@ -20,7 +20,8 @@ use crate::measure::network::link;
 use crate::measure::network::loss::Loss;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::{
-    ClientHost, Host, LeftOut, Method, Resources, ServerInfo, Settings, StudyInfo, StudyPart, Why,
+    ClientHost, Host, LeftOut, Method, Resources, Scene, ServerInfo, Settings, StudyInfo,
+    StudyPart, Why,
 };
 use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
@@ -94,6 +95,10 @@ pub(in crate::cli) fn resolve(
     part: &Part,
     common: &Common,
 ) -> anyhow::Result<Resolved> {
+    let filled = |scene: &Scene| Scene {
+        title: part.filled(&scene.title),
+        ..scene.clone()
+    };
     let mut record = StudyPart {
         name: part.name().to_owned(),
         title: part.heading(),
@@ -106,7 +111,7 @@ pub(in crate::cli) fn resolve(
         left_out: Vec::new(),
         scaled: part.scaled.clone(),
         published: part.figures.clone(),
-        scenes: part.scenes.clone(),
+        scenes: part.scenes.iter().map(filled).collect(),
         expected: part.expected(),
     };
     let plan = match plan_of(study, part, common, &mut record) {

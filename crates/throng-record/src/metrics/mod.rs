@@ -365,6 +365,7 @@ impl Metric {
             Unit::Bytes if greatest < 1_048_576.0 => (Some("KiB"), 1024.0),
             Unit::Bytes => (Some("MiB"), 1_048_576.0),
             Unit::BytesPerSecond => (Some("KiB/s"), 1024.0),
+            Unit::Seconds if greatest < 1.0 => (Some("ms"), 1e-3),
             Unit::Seconds => (Some("s"), 1.0),
             Unit::Percent => (Some("%"), 1.0),
             _ => (None, 1.0),

@@ -155,7 +155,7 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
         ));
     }
     notes.extend(summary.invalid());
-    notes.extend(warm_up::reported(summary).map(|took| format!("Warm-up: {took}.")));
+    notes.extend(warm_up::reported(summary).map(|took| format!("Warm-up took {took}.")));
     let missing = summary.trials_planned.saturating_sub(summary.trials_run);
     if missing > 0 {
         notes.push(format!(

@@ -322,7 +322,7 @@ mod tests {
         let summary = &report.summary;
         assert_eq!(
             report.answer.first,
-            "With 1,000 clients, io-uring uses the least CPU per request; select uses 4.81x more (4.78–4.84x)."
+            "With 1,000 clients, io-uring uses the least CPU per request; select uses 4.81x as much (4.78–4.84x)."
         );
         let standings = standings(summary, Some(&report.comparison), 1000).unwrap();
         let titles: Vec<&str> = standings

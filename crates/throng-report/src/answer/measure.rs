@@ -18,6 +18,8 @@ pub(super) struct Measure {
     /// "throughput".
     pub(super) noun: &'static str,
     pub(super) metric: &'static str,
+    /// The word after a factor, if it is another one: "2.3x as long".
+    by_factor: Option<&'static str>,
     /// The text of a value in a sentence, with `{}` in place of the value.
     text: &'static str,
     /// How to write the other servers: by their own value in this format, or, if `None`, as a difference from the
@@ -31,6 +33,7 @@ pub(super) const RATE: Measure = Measure {
     superlative: "is fastest",
     verb: "is",
     worse: "slower",
+    by_factor: None,
     noun: "throughput",
     metric: "requests_per_s",
     text: "{} requests per second",
@@ -42,6 +45,7 @@ pub(super) const COMPLETION: Measure = Measure {
     superlative: "finishes first",
     verb: "takes",
     worse: "longer",
+    by_factor: Some("as long"),
     noun: "completion time",
     metric: "completion_s",
     text: "{}",
@@ -53,6 +57,7 @@ pub(super) const COST: Measure = Measure {
     superlative: "uses the least CPU per request",
     verb: "uses",
     worse: "more",
+    by_factor: Some("as much"),
     noun: "CPU per request",
     metric: "server_cpu_us_per_request",
     text: "{}",
@@ -64,6 +69,7 @@ pub(super) const FAIRNESS: Measure = Measure {
     superlative: "is fairest",
     verb: "has",
     worse: "",
+    by_factor: None,
     noun: "fairness",
     metric: "fairness_jain",
     text: "Jain's index {}",
@@ -102,6 +108,12 @@ pub(super) fn value(row: &Row, measure: &Measure) -> String {
 pub(super) fn behind(place: &Place, ratio: Quantity, measure: &Measure) -> String {
     match measure.own {
         Some(text) => text(place.value),
-        None => Size::of(ratio).with(measure.worse),
+        None => {
+            let size = Size::of(ratio);
+            size.with(match (size.is_factor, measure.by_factor) {
+                (true, Some(word)) => word,
+                _ => measure.worse,
+            })
+        }
     }
 }

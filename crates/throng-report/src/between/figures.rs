@@ -33,7 +33,7 @@ pub(crate) fn figures(servers: &[String], pairs: &[Pair], [a, b]: [&Summary; 2])
     let all: Vec<&Pair> = pairs.iter().collect();
     let place = |server: &str| palette::place(server, servers);
     let at_most = of_pairs(of_runs, &all, &wording, place).map(|figure| Figure {
-        caption: "1 is equal. Green is better in B, red is worse, grey is not significant."
+        caption: "1 is equal; the band is ±2 %. Green is better in B, red is worse, grey is not significant, given the number of comparisons."
             .to_owned(),
         ..figure
     });

@@ -274,7 +274,7 @@ impl Between {
     }
 
     /// Every result of both runs, with the name of its part.
-    fn repeated(&self) -> impl Iterator<Item = (&str, &Repeated)> {
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = (&str, &Repeated)> {
         let of_parts = self.parts.iter().flat_map(|part| {
             let own = part.verdicts.iter().chain(&part.limits);
             own.map(|repeated| (part.name.as_str(), repeated))

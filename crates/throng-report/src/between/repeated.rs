@@ -142,11 +142,11 @@ impl Seen {
         }
     }
 
-    /// "0.97 (0.95–0.99), slower".
+    /// "0.97 (0.95–0.99) slower".
     pub fn text(&self) -> String {
         let times = self.ratio.as_ref().map(Quantity::as_ratio);
         let words = times.into_iter().chain([self.word.clone()]);
-        words.collect::<Vec<_>>().join(", ")
+        words.collect::<Vec<_>>().join(" ")
     }
 
     /// "3.4x faster (3.1–3.7x)", "equivalent".

@@ -3,6 +3,7 @@
 use super::{Between, Outcome, PartBetween, Question, Recorded};
 use crate::document::Text;
 use crate::facts::{self, Fact, NAMED};
+use crate::grade::Grade;
 use throng_record::format::{capitalized, counted, first_of, list, lowered};
 use throng_record::{Ending, Run};
 use throng_stats::Verdict;
@@ -52,7 +53,7 @@ fn sizes(between: &Between) -> String {
     }
 }
 
-/// "Of 8 comparisons: 7 worse in B and 1 equivalent.", or "No significant difference in 8 comparisons."
+/// "Of 8 comparisons: 7 worse in B and 1 equivalent.", or "No difference: 8 comparisons equivalent."
 fn verdicts(between: &Between) -> String {
     let count = |word| {
         between
@@ -67,30 +68,62 @@ fn verdicts(between: &Between) -> String {
         (count(Verdict::Inconclusive), "inconclusive"),
     ];
     let others = [(count(Verdict::NotComparable), "are not comparable")];
-    let all: usize = counts.iter().map(|(count, _)| count).sum();
+    let all: usize = counts.iter().map(|(number, _)| number).sum();
     if all > 0 && !between.verdicts().any(Verdict::is_difference) {
         let compared = counted(all as u32, "comparison");
-        let none = format!("No significant difference in {compared}");
+        let none = match count(Verdict::Inconclusive) {
+            0 => format!("No difference: {compared} equivalent"),
+            noisy if noisy == all => {
+                format!("All {compared} are inconclusive: no difference found, none excluded")
+            }
+            noisy => {
+                let are = if noisy == 1 { "is" } else { "are" };
+                format!(
+                    "No difference found in {compared}, but {noisy} {are} too noisy to exclude one"
+                )
+            }
+        };
         return with_others(none, &others);
     }
     tally("comparison", &counts, &others)
         .unwrap_or_else(|| "The two runs have nothing to compare.".to_owned())
 }
 
-/// "Of 12 verdicts: 11 reproduced and 1 not reproduced."
+/// "No: 11 of 12 verdicts are reproduced and 1 is not."
 fn outcomes(between: &Between) -> String {
     let count = |which| {
         let all = between.repeated();
         all.filter(|(_, repeated)| repeated.outcome == which)
             .count()
     };
-    let counts = [Outcome::Held, Outcome::NotHeld, Outcome::NowInconclusive]
-        .map(|outcome| (count(outcome), outcome.text()));
+    let [held, not, inconclusive] =
+        [Outcome::Held, Outcome::NotHeld, Outcome::NowInconclusive].map(count);
+    let all = held + not + inconclusive;
+    if all == 0 {
+        return "No verdict to check.".to_owned();
+    }
+    let word = match (not, inconclusive) {
+        (0, 0) => "Yes",
+        (0, _) => "Partly",
+        _ => "No",
+    };
+    let are = |number: usize| if number == 1 { "is" } else { "are" };
+    let failed = [
+        (not, "not"),
+        (inconclusive, Outcome::NowInconclusive.text()),
+    ];
+    let found = failed.into_iter().filter(|(number, _)| *number > 0);
+    let mut parts = vec![format!(
+        "{held} of {} {} reproduced",
+        counted(all as u32, "verdict"),
+        are(all)
+    )];
+    parts.extend(found.map(|(number, text)| format!("{number} {} {text}", are(number))));
     let others = [
         (count(Outcome::NotComparable), "not comparable"),
         (count(Outcome::NoVerdict), "without an original verdict"),
     ];
-    tally("verdict", &counts, &others).unwrap_or_else(|| "No verdict to check.".to_owned())
+    with_others(format!("{word}: {}", list(&parts)), &others)
 }
 
 /// "Of 8 comparisons: 7 worse in B and 1 equivalent; 2 more are not comparable."
@@ -207,19 +240,20 @@ pub(super) fn caveats(parts: &[PartBetween], whole: &[Fact]) -> Vec<String> {
 /// Caveats of any comparison of two runs; of a reproduction, the grades of both.
 pub(crate) fn notes(between: &Between) -> Vec<String> {
     if between.question == Question::Reproduction {
-        let parts = between.parts.iter();
-        return parts
-            .map(|part| {
-                let [then, now] = part.grades.each_ref().map(|grade| {
-                    let cause = grade.cause().map(|cause| format!(" ({cause})"));
-                    grade.level.text().to_owned() + &cause.unwrap_or_default()
-                });
-                let prefix = prefix(&part.name);
-                capitalized(&format!(
-                    "{prefix}grade of the original: {then}; grade of the repeat: {now}."
-                ))
+        let in_words = |grade: &Grade| {
+            let cause = grade.cause().map(|cause| format!(" ({cause})"));
+            grade.level.text().to_owned() + &cause.unwrap_or_default()
+        };
+        let of_part = |part: &PartBetween| {
+            let [then, now] = part.grades.each_ref().map(in_words);
+            let prefix = prefix(&part.name);
+            capitalized(&if then == now {
+                format!("{prefix}grade of both: {then}.")
+            } else {
+                format!("{prefix}grade of the original: {then}; grade of the repeat: {now}.")
             })
-            .collect();
+        };
+        return between.parts.iter().map(of_part).collect();
     }
     let [a, b] = &between.runs;
     let mut notes = vec![format!(

@@ -94,13 +94,10 @@ impl Size {
     }
 }
 
-/// The short form for a cell of a table: "13x", "1.4x", "+4 %".
+/// The short form for a cell of a table: "13x", "1.4x", "1.04x".
 pub(crate) fn times(ratio: f64) -> String {
     match ratio {
-        ..1.1 => match 100.0 * (ratio - 1.0) {
-            percent @ ..2.0 => format!("+{percent:.1} %"),
-            percent => format!("+{percent:.0} %"),
-        },
+        ..1.1 => format!("{ratio:.2}x"),
         ..9.95 => format!("{ratio:.1}x"),
         _ => format!("{}x", whole(ratio.round())),
     }

@@ -82,11 +82,8 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
         size
     };
     let (server, reference) = (&pair.server, &pair.reference);
-    let mut than = format!(" than {reference}");
-    let mut clause = |shown: Size, before: &str, after: &str| {
-        let once = std::mem::take(&mut than);
-        format!("{before} {} {after}{once}{}", shown.estimate, shown.range)
-    };
+    // Only the first clause names the reference.
+    let mut named = Some(reference.as_str());
     let mut clauses = Vec::new();
     let speed = found("completion_s")
         .map(inverse)
@@ -97,19 +94,23 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
         } else {
             "slower"
         };
-        clauses.push(clause(size(ratio), "is", word));
-    }
-    if let Some(ratio) = found("server_cpu_us_per_request") {
-        let more = if ratio.value > 1.0 { "more" } else { "less" };
-        clauses.push(clause(
-            size(ratio),
-            "uses",
-            &format!("{more} CPU per request"),
+        let than = named.take().map(|name| format!(" than {name}"));
+        let Size {
+            estimate, range, ..
+        } = size(ratio);
+        clauses.push(format!(
+            "is {estimate} {word}{}{range}",
+            than.unwrap_or_default()
         ));
     }
-    if let Some(ratio) = found("server_pss_bytes") {
-        let more = if ratio.value > 1.0 { "more" } else { "less" };
-        clauses.push(clause(size(ratio), "uses", &format!("{more} memory")));
+    let amounts = [
+        ("server_cpu_us_per_request", "CPU per request"),
+        ("server_pss_bytes", "memory"),
+    ];
+    for (name, noun) in amounts {
+        if let Some(ratio) = found(name) {
+            clauses.push(uses(size(ratio), ratio.value > 1.0, noun, named.take()));
+        }
     }
     let mut sentences = Vec::new();
     if !clauses.is_empty() {
@@ -149,6 +150,28 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// "uses 2.1x the CPU per request of epoll (2.0–2.2x)", "uses 12 % less memory than epoll (10–14 %)"; without the name of
+/// the reference, if another clause has it.
+fn uses(shown: Size, is_more: bool, noun: &str, reference: Option<&str>) -> String {
+    let Size {
+        estimate,
+        range,
+        is_factor,
+    } = shown;
+    match (is_more && is_factor, reference) {
+        (true, Some(name)) => format!("uses {estimate} the {noun} of {name}{range}"),
+        (true, None) => format!("uses {estimate} its {noun}{range}"),
+        (false, _) => {
+            let more = if is_more { "more" } else { "less" };
+            let than = reference.map(|name| format!(" than {name}"));
+            format!(
+                "uses {estimate} {more} {noun}{}{range}",
+                than.unwrap_or_default()
+            )
+        }
+    }
 }
 
 /// "equivalent within 2 %: throughput and p50 latency".

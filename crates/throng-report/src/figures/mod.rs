@@ -660,7 +660,8 @@ impl Axis {
     /// The name of a position, if it has one.
     pub(crate) fn name(&self, at: f64) -> Option<&String> {
         let mut named = self.named.iter();
-        named.find_map(|(place, name)| (*place == at).then_some(name))
+        let is_near = |place: f64| (place - at).abs() <= 1e-9 * place.abs();
+        named.find_map(|(place, name)| is_near(*place).then_some(name))
     }
 
     /// "memory (MiB)".

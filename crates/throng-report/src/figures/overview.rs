@@ -4,7 +4,7 @@ use super::{Axis, Figure, Grouped, OfSection, Point, Rank, Ranked, Source, perce
 use crate::answer::{Standings, standings};
 use crate::comparison::{Pair, PairMetric};
 use crate::summary::Row;
-use throng_record::format::{ABSENT, capitalized, counted, list, number, whole};
+use throng_record::format::{ABSENT, capitalized, counted, hundredths, list, number, whole};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_spec::registry::Info;
 use throng_stats::{MARGIN, Verdict};
@@ -167,7 +167,7 @@ pub(super) fn ratios(info: Info, source: &Source<'_>) -> Option<Figure> {
     let verdicts = if unusable {
         "No verdicts: the run is unusable."
     } else {
-        "Green is better, red is worse, grey is not significant."
+        "Green is better, red is worse, grey is not significant. Ratios are over pairs close in time, not of the medians."
     };
     Some(Figure {
         caption: format!("1 is equal; the band is ±{margin}. {verdicts}"),
@@ -249,7 +249,11 @@ fn rank(name: &str, place: Option<usize>, measured: &PairMetric) -> Rank {
         Verdict::Equivalent | Verdict::Inconclusive | Verdict::NotComparable => None,
     };
     let drawable = |end: &f64| end.is_finite() && *end > 0.0;
-    let [.., text] = measured.cells();
+    let [.., verdict] = measured.cells();
+    let text = match (measured.verdict.is_difference(), ratio) {
+        (false, Some(found)) => format!("{}, {verdict}", hundredths(found.value)),
+        _ => verdict,
+    };
     Rank {
         name: name.to_owned(),
         place,

@@ -1,6 +1,8 @@
 //! All latency percentiles at the largest number of clients, on the axis of HdrHistogram: rarer latencies are further
 //! to the right.
 
+use hdrhistogram::Histogram;
+
 use super::{Axis, Figure, Kind, OfSection, Point, Series, Source, Trace};
 use throng_record::format::{counted, list, time};
 use throng_record::load_stats::Times;
@@ -40,7 +42,7 @@ fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
     // The summary has already reported unreadable histograms.
     let read = times.map(|times| Times::merged(std::iter::once(times)).ok()?);
     let trials: Vec<_> = read.collect::<Option<_>>()?;
-    let fewest = trials.iter().map(|times| times.len()).min()?;
+    let fewest = trials.iter().map(Histogram::len).min()?;
     let rarest = (fewest as f64 / BEYOND).min(RAREST);
     let rare = (0..).map(|step| 2_f64.powf(f64::from(step) / f64::from(STEPS)));
     let points: Vec<Point> = rare
@@ -49,7 +51,7 @@ fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
         .filter_map(|one_in| {
             let longest = trials
                 .iter()
-                .map(|times| times.value_at_quantile(1.0 - 1.0 / one_in) as f64);
+                .map(|trial| trial.value_at_quantile(1.0 - 1.0 / one_in) as f64);
             let longest_ns = median(&longest.collect::<Vec<_>>())?;
             Some(Point::new(one_in, longest_ns / 1e6))
         })

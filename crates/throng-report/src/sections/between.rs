@@ -118,7 +118,9 @@ fn answer(between: &Between) -> Option<Section> {
     let notes = notes(between);
     match between.question {
         Question::Diff => {
-            blocks.push(Block::Paragraph(Role::Body, made(between)));
+            if between.caveats.is_empty() {
+                blocks.push(Block::Paragraph(Role::Body, made(between)));
+            }
             blocks.extend(between.caveats.iter().cloned().map(warning));
             let picture =
                 first_picture(between).map(|figure| Block::Picture(Box::new(figure.clone())));
@@ -268,7 +270,7 @@ fn limits(between: &Between, part: &PartBetween) -> Option<Section> {
     let [earlier, later] = headings(between);
     let [a, b, ratio] = [earlier, later, "Ratio"].map(Column::number);
     let server = Column::text(format!("Server, {unit}"));
-    let last = Column::text(if is_diff { "B is" } else { "Verdict" });
+    let last = Column::text(if is_diff { "B is" } else { "Outcome" });
     let columns = vec![server, a, b, ratio, last];
     let table = Table::of("Limits of both", columns, rows.collect());
     let blocks = vec![Block::paragraph(Role::Hint, LIMITS), Block::Table(table)];
@@ -313,7 +315,7 @@ fn row(repeated: &Repeated) -> Row {
 }
 
 fn columns(first: &str) -> Vec<Column> {
-    [first, "Original", "Repeat", "Verdict"]
+    [first, "Original", "Repeat", "Outcome"]
         .map(Column::text)
         .to_vec()
 }
@@ -375,17 +377,21 @@ fn differences(between: &Between) -> Option<Section> {
         .map(|fact| Row::of(fact.title(), fact.texts().map(Cell::plain).to_vec()));
     let columns = ["", "Original", "Repeat"].map(Column::text).to_vec();
     let table = Block::Table(Table::of(title, columns, rows.collect()));
-    let hint = Block::paragraph(
-        Role::Hint,
-        "These differences may explain why a verdict changed.",
-    );
+    let changed = between.repeated().any(|(_, repeated)| {
+        matches!(
+            repeated.outcome,
+            Outcome::NotHeld | Outcome::NowInconclusive
+        )
+    });
+    let why = changed.then_some("These differences may explain why a verdict changed.");
     let blocks = if between.differences.is_empty() {
         vec![Block::paragraph(
             Role::Body,
             "The records show no difference.",
         )]
     } else {
-        vec![hint, table]
+        let hint = why.map(|why| Block::paragraph(Role::Hint, why));
+        hint.into_iter().chain([table]).collect()
     };
     Section::of("differences", title, blocks)
 }

@@ -4,7 +4,7 @@ use super::scenes::{CLOSE, FAR, SceneResult};
 use crate::comparison::ranking::{MARGIN_OF_TIES, Place, Standing};
 use crate::figures::{Figure, Grouped, OfSection, Ranked, Source, ranked_of};
 use crate::summary::{Row, Summary};
-use throng_record::format::{counted, list};
+use throng_record::format::{capitalized, counted, list};
 use throng_record::metrics::{Metric, named};
 
 /// IDs of pictures; each is unique on a page.
@@ -43,7 +43,9 @@ pub(crate) fn deciding_picture(scenes: &[SceneResult<'_>], servers: &[String]) -
         let decides = [(shown.metric(), shown.clients)].into_iter();
         let mut figure = drawn("headline", shown, decides, servers)?;
         for panel in &mut figure.ranked {
-            panel.title = format!("{}: {}", shown.scene.title, panel.title);
+            if shown.scene.title != capitalized(&shown.metric().noun()) {
+                panel.title = format!("{}: {}", shown.scene.title, panel.title);
+            }
         }
         Some(figure)
     });

@@ -182,10 +182,12 @@ fn descriptors(seen: &FailedTrial<'_>) -> Option<Sign> {
     }
     let mut evidence = Vec::new();
     evidence.extend(message.map(quoted));
-    evidence.extend(refused.map(|refused| rejected(refused, "without a free descriptor", seen)));
+    evidence.extend(
+        refused.map(|refused| rejected(refused, "because it had no free descriptor", seen)),
+    );
     if let (Some(open), Some(limit)) = (open, limit) {
         evidence.push(format!(
-            "a process had up to {} of {} descriptors open (RLIMIT_NOFILE)",
+            "its process with the most had at least {} of {} descriptors open (RLIMIT_NOFILE)",
             whole(open),
             whole(limit)
         ));
@@ -432,7 +434,7 @@ fn crash(seen: &FailedTrial<'_>) -> Option<Sign> {
     })
 }
 
-/// "it rejected 1 of 1235 clients without a free descriptor".
+/// "it rejected 1 of 1235 clients because it had no free descriptor".
 fn rejected(refused: u64, why: &str, seen: &FailedTrial<'_>) -> String {
     format!(
         "it rejected {} of {} {why}",

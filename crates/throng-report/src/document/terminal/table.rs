@@ -11,6 +11,9 @@ const BAR: Style = AnsiColor::Cyan.on_default();
 /// From this width on, bars are long.
 const ROOMY: usize = 120;
 
+/// A column of text is made no narrower than this.
+const NARROWEST: usize = 16;
+
 /// Cells of the longest bar.
 const LONGEST_BAR: usize = 40;
 
@@ -93,11 +96,16 @@ impl Writer {
             self.line(&line);
             return;
         }
+        // Only the last column may be narrower than its text.
+        let mut more = Vec::new();
         for one in others {
             let cell = one.cell(row);
             let is_marked = cell.tone == Tone::Best && marks_best;
             let mark = if is_marked { '*' } else { ' ' };
-            let text = format!("{}{mark}", one.aligned(&text_of(cell)));
+            let mut lines = in_lines(&text_of(cell), one.width).into_iter();
+            let first_line = lines.next().unwrap_or_default();
+            more = lines.collect();
+            let text = format!("{}{mark}", one.aligned(&first_line));
             let style = match cell.tone {
                 Tone::Plain if row.is_quiet => QUIET,
                 tone => style(tone),
@@ -108,7 +116,32 @@ impl Writer {
             }
         }
         self.line(&line);
+        // There is no gap before the first column.
+        let columns_before = &laid[..laid.len() - 1];
+        let before = columns_before
+            .iter()
+            .map(ColumnLayout::whole_width)
+            .sum::<usize>()
+            - usize::from(first.column.is_text);
+        for text in more {
+            self.line(&format!("{}{text}", " ".repeat(before)));
+        }
     }
+}
+
+/// A text in lines of at most this width, unless a word is longer.
+fn in_lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn name(row: &Row) -> String {
@@ -180,7 +213,11 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
                 _ => text_of(laid.cell(row)).chars().count(),
             };
             let widest = table.rows().map(of_row).max().unwrap_or(0);
-            let has_bar = place > 0 && table.rows().any(|row| laid.cell(row).bar.is_some());
+            // A bar alone compares with nothing.
+            let bars = table
+                .rows()
+                .filter(|row| place > 0 && laid.cell(row).bar.is_some());
+            let has_bar = bars.count() > 1;
             laid.width = widest.max(title_of(column).chars().count());
             laid.bar = match (has_bar, width >= ROOMY) {
                 (false, _) => 0,
@@ -198,6 +235,13 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
             break;
         }
         laid.retain(|laid| laid.column.drop != last);
+    }
+    let beyond = total(&laid).saturating_sub(width + 1);
+    if let Some(last) = laid.last_mut().filter(|last| last.column.is_text) {
+        last.width = last
+            .width
+            .saturating_sub(beyond)
+            .max(NARROWEST.min(last.width));
     }
     // A bar alone may be longer.
     let room = (width + 1).saturating_sub(total(&laid));
@@ -245,5 +289,26 @@ mod tests {
         assert_eq!(titles(80), ["Server", "least", "most", "more"]);
         assert_eq!(titles(20), ["Server", "most", "more"]);
         assert_eq!(titles(3), ["Server", "most"]);
+    }
+
+    #[test]
+    fn the_last_column_of_text_is_wrapped() {
+        let claim = "With few client threads, the spread narrows from thread to poll to epoll.";
+        let rows = vec![Row::of("not measurable here", vec![Cell::plain(claim)])];
+        let columns = vec![Column::text("Here"), Column::text("Claim")];
+        let document = [super::super::Block::Table(Table::of("", columns, rows))];
+        let text = super::super::blocks(&document, 60);
+        let widths = text
+            .lines()
+            .map(|line| anstream::adapter::strip_str(line).to_string());
+        assert!(
+            widths.clone().all(|line| line.chars().count() <= 60),
+            "{text}"
+        );
+        let last = widths.last().unwrap();
+        assert!(
+            last.starts_with("                    narrows") && last.contains("epoll"),
+            "{text}"
+        );
     }
 }

@@ -17,12 +17,11 @@ use throng_record::LeftOut;
 use throng_record::format::{ABSENT, capitalized, counted, list, lowered};
 use throng_record::metrics::{Metric, Unit};
 
-/// With more loads, the table is too wide to stand beside the picture.
-const MOST_BESIDE: usize = 5;
+/// A table of more servers is too long to see at once what matters in it.
+const MOST_SEEN: usize = 5;
+const BEST_VALUE: &str = "Best value";
 /// A value that is worse than the best by less than this factor is written as the same.
 const SAME: f64 = 1.005;
-/// The parts whose grade is explained; of more, only their number is given.
-const MOST_GRADED: usize = 1;
 
 /// What a cell of the table shows: a server under a load.
 #[derive(Clone, Copy)]
@@ -54,6 +53,11 @@ impl<'a> Mark<'a> {
             };
         };
         match place.standing {
+            // Nobody is shown to be worse than it.
+            Standing::Best if shown.best().len() == 1 && shown.spread().is_none() => Self::Open {
+                place,
+                is_first: true,
+            },
             Standing::Best => Self::Best {
                 is_tie: shown.best().len() > 1,
             },
@@ -63,6 +67,19 @@ impl<'a> Mark<'a> {
                 is_first: shown.places.first() == Some(place),
             },
         }
+    }
+
+    /// Its cost relative to the best, if it has a value.
+    fn times(self) -> Option<f64> {
+        match self {
+            Self::Best { .. } => Some(1.0),
+            Self::Behind(place) | Self::Open { place, .. } => Some(place.times.value),
+            Self::Unserved | Self::Odd | Self::NotRun => None,
+        }
+    }
+
+    fn is_worse(self) -> bool {
+        matches!(self, Self::Behind(_) | Self::Unserved | Self::Odd)
     }
 
     fn text(self) -> String {
@@ -93,7 +110,7 @@ impl<'a> Mark<'a> {
         let meaning = match self {
             Self::Best { is_tie: true } => (0, "Tie: no significant difference."),
             Self::Best { is_tie: false } | Self::Behind(_) => return None,
-            Self::Open { .. } => (1, "?: too few trials, or too noisy."),
+            Self::Open { .. } => (1, "?: undecided (noise, few trials or the clients)."),
             Self::Unserved => (2, "Unserved: some clients got no reply."),
             Self::Odd => (3, "Odd: its replies or its pace were not as expected."),
             Self::NotRun => (4, "–: not run."),
@@ -133,8 +150,12 @@ fn answer(
     let leads = report
         .scale_note()
         .into_iter()
-        .chain(best_overall(scenes, servers))
-        .chain(most_spread.and_then(headline))
+        .chain(best_overall(scenes, &all_marked))
+        .chain(
+            most_spread
+                .filter(|_| all_marked.len() > MOST_SEEN)
+                .and_then(headline),
+        )
         .chain(unserved(scenes, &all_marked));
     let mut blocks: Vec<Block> = leads
         .map(|words| Block::paragraph(Role::Lead, words))
@@ -149,12 +170,8 @@ fn answer(
     blocks.push(Block::Except(&[Medium::Terminal], legend.clone()));
     let picture = deciding_picture(scenes, servers);
     let drawn = picture.map(|figure| Block::Picture(Box::new(figure)));
-    let table = Block::Table(matrix(scenes, servers, &all_marked));
-    if scenes.len() > MOST_BESIDE {
-        blocks.extend([Some(table), drawn].into_iter().flatten());
-    } else {
-        blocks.extend([drawn, Some(table)].into_iter().flatten());
-    }
+    blocks.extend(drawn);
+    blocks.push(Block::Table(matrix(scenes, servers, &all_marked)));
     blocks.push(Block::Except(&[Medium::Html, Medium::Markdown], legend));
     let section = Section::of("answer", "Which model when", blocks)?;
     Some(Section {
@@ -163,56 +180,101 @@ fn answer(
     })
 }
 
-/// "io-uring and reactors are best or tie for CPU per request under all 4 loads.", or the server that is never far from
-/// the best; by the first metric.
-fn best_overall(scenes: &[SceneResult<'_>], servers: &[String]) -> Option<String> {
-    let metric = scenes.first()?.metric();
-    let loads: Vec<&SceneResult<'_>> = scenes
-        .iter()
-        .filter(|shown| shown.metric().name == metric.name)
-        .collect();
-    let of_server = |server: &String| -> Vec<&Place> {
-        let places = loads.iter().filter_map(|shown| shown.place_of(server));
-        places
-            .filter(|place| place.standing != Standing::Unknown)
-            .collect()
+/// "io-uring and reactors are best or tie for CPU per request under all 3 loads and for memory.": the servers that are
+/// never worse than another, or the one that is never far from the best.
+fn best_overall(scenes: &[SceneResult<'_>], marked: &[(&String, Vec<Mark<'_>>)]) -> Option<String> {
+    let ran = |marks: &[Mark<'_>]| marks.iter().filter(|mark| mark.times().is_some()).count();
+    let of_each = marked.iter().map(|(_, marks)| ran(marks));
+    let most = of_each.max().filter(|most| *most > 1)?;
+    let in_most = marked.iter().filter(|(_, marks)| ran(marks) == most);
+    let all: Vec<&(&String, Vec<Mark<'_>>)> = in_most.collect();
+    let is_never_worse = |(_, marks): &&&(&String, Vec<Mark<'_>>)| {
+        let has_best = marks.iter().any(|mark| matches!(mark, Mark::Best { .. }));
+        has_best && !marks.iter().any(|mark| mark.is_worse())
     };
-    let mut ranked: Vec<Vec<&Place>> = servers.iter().map(of_server).collect();
-    let most = ranked.iter().map(Vec::len).max().filter(|most| *most > 1)?;
-    ranked.retain(|places| places.len() == most);
-    let under = match most {
-        all if all == loads.len() => format!("under all {all} loads"),
-        some => format!("under {some} of {} loads", loads.len()),
-    };
-    let noun = metric.noun();
-    let is_best = |places: &&Vec<&Place>| {
-        let mut each = places.iter();
-        each.all(|place| place.standing == Standing::Best)
-    };
-    let best: Vec<&str> = ranked
-        .iter()
-        .filter(is_best)
-        .map(|places| places[0].server.as_str())
-        .collect();
-    let verb = match best.len() {
-        0 => {
-            let worst = |places: &Vec<&Place>| {
-                let each = places.iter().map(|place| place.times.value);
-                each.fold(1.0, f64::max)
-            };
-            let closest = ranked
+    let best: Vec<&(&String, Vec<Mark<'_>>)> = all.iter().filter(is_never_worse).copied().collect();
+    let Some((_, first)) = best.first() else {
+        let worst = |(_, marks): &(&String, Vec<Mark<'_>>)| {
+            let each = marks.iter().filter_map(|mark| mark.times());
+            each.fold(1.0, f64::max)
+        };
+        let is_ranked = |(_, marks): &&&(&String, Vec<Mark<'_>>)| {
+            !marks
                 .iter()
-                .min_by(|one, other| worst(one).total_cmp(&worst(other)))?;
-            let (name, at_most) = (&closest[0].server, times(worst(closest)));
-            return Some(format!(
-                "{name} stays closest to the best {noun} {under}: at most {at_most}."
-            ));
-        }
-        1 => "is best or ties for",
-        _ => "are best or tie for",
+                .any(|mark| matches!(mark, Mark::Unserved | Mark::Odd))
+        };
+        let served = all.iter().filter(is_ranked);
+        let closest = served.min_by(|one, other| worst(one).total_cmp(&worst(other)))?;
+        let (name, at_most) = (closest.0, times(worst(closest)));
+        return Some(format!(
+            "{name} is never far from the best: at most {at_most}."
+        ));
     };
-    let who = named_or_counted(&best);
-    Some(format!("{who} {verb} {noun} {under}."))
+    let names: Vec<&str> = best.iter().map(|(name, _)| name.as_str()).collect();
+    let of = |metric: &Metric| {
+        let name = metric.name;
+        let scenes_and_places = scenes.iter().enumerate();
+        scenes_and_places.filter(move |(_, shown)| shown.metric().name == name)
+    };
+    let is_open = |metric: &&Metric| {
+        of(metric).any(|(place, _)| {
+            let mut marks = best.iter().map(|(_, marks)| &marks[place]);
+            marks.any(|mark| matches!(mark, Mark::Open { .. }))
+        })
+    };
+    let under = |metric: &Metric| {
+        let loads = of(metric).count();
+        let ran = of(metric).filter(|(place, _)| first[*place].times().is_some());
+        match (ran.count(), loads) {
+            (1, 1) => String::new(),
+            (ran, loads) if ran < loads => format!(
+                " under the {ran} loads that {} ran",
+                if names.len() == 1 { "it" } else { "they" }
+            ),
+            (ran, _) => format!(" under all {ran} loads"),
+        }
+    };
+    let for_each = |metrics: &[&'static Metric]| {
+        let each = metrics
+            .iter()
+            .map(|metric| format!("for {}{}", metric.noun(), under(metric)));
+        list(&each.collect::<Vec<_>>())
+    };
+    let (open, decided): (Vec<&Metric>, Vec<&Metric>) =
+        metrics(scenes).into_iter().partition(is_open);
+    let who = named_or_counted(&names);
+    let is_one = names.len() == 1;
+    if decided.is_empty() {
+        let verb = if is_one {
+            "is best, ties or is undecided"
+        } else {
+            "are best, tie or are undecided"
+        };
+        return Some(format!("{who} {verb} {}.", for_each(&open)));
+    }
+    let verb = if is_one {
+        "is best or ties"
+    } else {
+        "are best or tie"
+    };
+    let nouns: Vec<String> = open.iter().map(|metric| metric.noun()).collect();
+    let undecided = if nouns.is_empty() {
+        String::new()
+    } else {
+        format!("; {} is undecided", list(&nouns))
+    };
+    Some(format!("{who} {verb} {}{undecided}.", for_each(&decided)))
+}
+
+/// The metrics of the scenes, each once.
+fn metrics(scenes: &[SceneResult<'_>]) -> Vec<&'static Metric> {
+    let mut all: Vec<&Metric> = Vec::new();
+    for metric in scenes.iter().map(SceneResult::metric) {
+        if all.iter().all(|known| known.name != metric.name) {
+            all.push(metric);
+        }
+    }
+    all
 }
 
 /// "CPU per request (All busy, Short-lived) and memory per client (Memory), as multiples of the best in each column.", or
@@ -221,33 +283,34 @@ fn measured<'m>(
     scenes: &[SceneResult<'_>],
     mut marks: impl Iterator<Item = &'m Mark<'m>>,
 ) -> String {
-    let mut metrics: Vec<(&Metric, Vec<&str>)> = Vec::new();
-    for shown in scenes {
-        let (metric, title) = (shown.metric(), &shown.scene.title);
-        match metrics
-            .iter_mut()
-            .find(|(known, _)| known.name == metric.name)
-        {
-            Some((_, titles)) => titles.push(title),
-            None => metrics.push((metric, vec![title])),
-        }
-    }
+    let metrics = metrics(scenes);
+    let titles = |metric: &Metric| -> String {
+        let of_metric = scenes
+            .iter()
+            .filter(|shown| shown.metric().name == metric.name);
+        let titles: Vec<&str> = of_metric.map(|shown| &*shown.scene.title).collect();
+        titles.join(", ")
+    };
     let is_multiple = |mark: &Mark<'_>| matches!(mark, Mark::Behind(_) | Mark::Open { .. });
     let multiples = if marks.any(is_multiple) {
-        ", as multiples of the best in each column"
+        ", as multiples of the best (over pairs of trials)"
     } else {
         ""
     };
     let mut words = match metrics.as_slice() {
         // An index means nothing without its definition.
-        [(metric, _)] if metric.unit == Unit::Index => {
+        [metric] if metric.unit == Unit::Index => {
             format!("{}{multiples}: {}.", metric.noun(), metric.help)
         }
-        [(metric, _)] => format!("{}{multiples}.", metric.noun()),
+        [metric] => format!("{}{multiples}.", metric.noun()),
         several => {
-            let each = several
-                .iter()
-                .map(|(metric, titles)| format!("{} ({})", metric.noun(), titles.join(", ")));
+            let each = several.iter().map(|metric| {
+                if several.len() == scenes.len() {
+                    metric.noun()
+                } else {
+                    format!("{} ({})", metric.noun(), titles(metric))
+                }
+            });
             format!("{}{multiples}.", list(&each.collect::<Vec<_>>()))
         }
     };
@@ -260,24 +323,39 @@ fn measured<'m>(
         let (titles, margin) = (once.join(", "), 100.0 * MARGIN_OF_TIES);
         write!(
             words,
-            " Measured once, so values within {margin:.0} % tie: {titles}."
+            " {titles}: measured once, so values within {margin:.0} % tie."
         )
         .expect("it is a string");
     }
     capitalized(&words)
 }
 
-/// "The choice matters most when many connections are idle: select uses 13x the CPU per request of epoll."
+/// "The choice matters most when many connections are idle: poll and select use 12x to 13x the CPU per request of the
+/// best.", with all servers that are about as bad.
 fn headline(widest: &SceneResult<'_>) -> Option<String> {
-    let (last, ratio) = widest.spread()?;
-    let best = &widest.places.first()?.server;
-    let when = lowered(&widest.scene.when);
+    let (_, most) = widest.spread()?;
+    let is_last = |place: &Place| {
+        place.standing == Standing::Worse && place.times.value * (1.0 + MARGIN_OF_TIES) >= most
+    };
+    let last = widest.names(is_last);
+    let least = widest.place_of(last.first()?)?.times.value;
+    let (from, to) = (times(least), times(most));
+    let size = if from == to {
+        to
+    } else {
+        format!("{from} to {to}")
+    };
     let metric = widest.metric();
-    let verb = if metric.is_cpu() { "uses" } else { "has" };
+    let verb = match (metric.is_cpu(), last.len()) {
+        (true, 1) => "uses",
+        (true, _) => "use",
+        (false, 1) => "has",
+        (false, _) => "have",
+    };
     Some(format!(
-        "The choice matters most when {when}: {} {verb} {} the {} of {best}.",
-        last.server,
-        times(ratio),
+        "The choice matters most when {}: {} {verb} {size} the {} of the best.",
+        lowered(&widest.scene.when),
+        named_or_counted(&last),
         metric.noun()
     ))
 }
@@ -296,39 +374,54 @@ fn unserved(scenes: &[SceneResult<'_>], marked: &[(&String, Vec<Mark<'_>>)]) -> 
             None => groups.push((loads, vec![server])),
         }
     }
-    let each = groups
-        .iter()
-        .map(|(loads, names)| format!("{} ({})", named_or_counted(names), loads.join(", ")));
+    let each = groups.iter().map(|(loads, names)| {
+        let who = named_or_counted(names);
+        if loads.len() == scenes.len() {
+            format!("{who} (all loads)")
+        } else {
+            format!("{who} ({})", loads.join(", "))
+        }
+    });
     let all: Vec<String> = each.collect();
     (!all.is_empty()).then(|| format!("Left clients unserved: {}.", all.join("; ")))
 }
 
 /// The worst grade of the parts, with its cause, in one line.
 fn rough(report: &StudyReport<'_>) -> Option<Text> {
-    let graded: Vec<(Level, String)> = report
+    let with_scenes = report
         .parts
         .iter()
+        .filter(|part| part.report.is_some() && !part.record.scenes.is_empty());
+    with_scenes.clone().next()?;
+    let graded: Vec<(Level, &str, &str)> = with_scenes
         .filter_map(|part| {
             let grade = &part.report.as_ref()?.grade;
             let cause = grade.cause().filter(|_| grade.level != Level::Good)?;
-            Some((grade.level, format!("{}: {cause}", part.record.title)))
+            let title = match part.record.scenes.as_slice() {
+                [only] => &only.title,
+                _ => &part.record.title,
+            };
+            Some((grade.level, title.as_str(), cause))
         })
         .collect();
-    let worst = graded.iter().map(|(level, _)| *level).max()?;
+    let text = Text::default().plain("Grade: ");
+    let Some(worst) = graded.iter().map(|(level, ..)| *level).max() else {
+        let good = Level::Good;
+        return Some(text.toned(good.text(), Tone::Good).plain("."));
+    };
     let tone = match worst {
         Level::Unusable => Tone::Bad,
         _ => Tone::Quiet,
     };
-    let named = graded.iter().take(MOST_GRADED);
-    let mut causes: Vec<String> = named.map(|(_, cause)| cause.clone()).collect();
-    if graded.len() > MOST_GRADED {
-        causes.push(match graded.len() - MOST_GRADED {
-            1 => "1 other part has findings too".to_owned(),
-            others => format!("{others} other parts have findings too"),
-        });
-    }
-    let text = Text::default().plain("Grade: ").toned(worst.text(), tone);
-    Some(text.plain(format!(" ({}).", causes.join("; "))))
+    let (_, title, cause) = graded.iter().find(|(level, ..)| *level == worst)?;
+    let others = graded.iter().filter(|(_, other, _)| other != title);
+    let also: Vec<&str> = others.map(|(_, other, _)| *other).collect();
+    let more = match also.as_slice() {
+        [] => String::new(),
+        names => format!("; also {}", named_or_counted(names)),
+    };
+    let graded_text = text.toned(worst.text(), tone);
+    Some(graded_text.plain(format!(" ({title}: {cause}{more}).")))
 }
 
 /// The number of clients, if all loads have the same.
@@ -352,25 +445,42 @@ fn marked<'a>(
 }
 
 /// A row for each server: first the servers that ran under most loads, of these those whose worst load is the least bad.
+/// If there are more loads than servers, a row for each load.
 fn matrix(
     scenes: &[SceneResult<'_>],
     servers: &[String],
     marked: &[(&String, Vec<Mark<'_>>)],
 ) -> Table {
-    let mut ranked: Vec<(usize, f64, Row)> = Vec::new();
+    let mut ranked: Vec<(usize, f64, &String, &Vec<Mark<'_>>)> = Vec::new();
     for (server, marks) in marked {
         let places = || scenes.iter().filter_map(|shown| shown.place_of(server));
         let absent = scenes.len() - places().count();
         let worst = places().map(|place| place.times.value).fold(1.0, f64::max);
-        let name = Text::default().then(*server, Style::Server(palette::place(server, servers)));
-        let cells = marks
-            .iter()
-            .map(|mark| Cell::plain(mark.text()).toned(mark.tone()));
-        ranked.push((absent, worst, Row::of(name, cells.collect())));
+        ranked.push((absent, worst, server, marks));
     }
     ranked.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-    let is_of_one_size = clients_of_all(scenes).is_some();
+    let of_mark = |mark: &Mark<'_>| Cell::plain(mark.text()).toned(mark.tone());
+    let best = |shown: &SceneResult<'_>| {
+        let value = shown.places.first().map(|best| best.value);
+        let text = value.map_or_else(|| ABSENT.to_owned(), |value| shown.metric().text(value));
+        Cell::plain(text).toned(Tone::Quiet)
+    };
+    let caption = "Every model under every load";
+    if scenes.len() > ranked.len() {
+        let names = ranked
+            .iter()
+            .map(|(_, _, server, _)| Column::number(*server));
+        let columns = std::iter::once(Column::text("Load")).chain(names);
+        let all = columns.chain([Column::number(BEST_VALUE)]).collect();
+        let row = |(number, shown): (usize, &SceneResult<'_>)| {
+            let marks = ranked.iter().map(|(.., marks)| of_mark(&marks[number]));
+            Row::of(&*shown.scene.title, marks.chain([best(shown)]).collect())
+        };
+        let rows = scenes.iter().enumerate().map(row).collect();
+        return Table::of(caption, all, rows);
+    }
     let mut columns = vec![Column::text("Model")];
+    let is_of_one_size = clients_of_all(scenes).is_some();
     columns.extend(scenes.iter().map(|shown| Column {
         note: if is_of_one_size {
             String::new()
@@ -379,8 +489,13 @@ fn matrix(
         },
         ..Column::number(&shown.scene.title)
     }));
-    let rows = ranked.into_iter().map(|(.., row)| row).collect();
-    Table::of("Every model under every load", columns, rows)
+    let row = |(_, _, server, marks): &(usize, f64, &String, &Vec<Mark<'_>>)| {
+        let name = Text::default().then(*server, Style::Server(palette::place(server, servers)));
+        Row::of(name, marks.iter().map(of_mark).collect())
+    };
+    let last = Row::of(BEST_VALUE, scenes.iter().map(best).collect());
+    let rows = ranked.iter().map(row).chain([last]).collect();
+    Table::of(caption, columns, rows)
 }
 
 fn scene(shown: &SceneResult<'_>, number: usize, servers: &[String]) -> Option<Section> {
