@@ -223,13 +223,12 @@ fn lines(load: &Load, server: Option<&ServerUse>, cpus: usize) -> Vec<(&'static 
     }
     let tls = load.tls.as_deref();
     lines.extend(tls.map(handshakes));
-    let response_time = load.open_loop.as_ref().map(|open| &open.response_time);
-    let probe = load.probe.as_ref();
     // In a closed loop no other latency exists.
-    let of_service = match load.open_loop {
-        Some(_) => "service time",
-        None => "latency",
+    let (of_service, response_time) = match &load.open_loop {
+        Some(open) => ("service time", Some(&open.response_time)),
+        None => ("latency", None),
     };
+    let probe = load.probe.as_ref();
     for (name, latency) in [
         ("session time", flow.map_or(&None, |flow| &flow.time)),
         ("response time", response_time.unwrap_or(&None)),
@@ -262,10 +261,9 @@ fn lines(load: &Load, server: Option<&ServerUse>, cpus: usize) -> Vec<(&'static 
         lines.push(("fairness", spread));
     }
     if let Some(share) = cpu_share(load, cpus) {
-        let of = if cpus == 1 {
-            "its CPU".to_owned()
-        } else {
-            format!("its {cpus} CPUs")
+        let of = match cpus {
+            1 => "its CPU".to_owned(),
+            _ => format!("its {cpus} CPUs"),
         };
         lines.push(("client", format!("{:.0} % of {of} used", share * 100.0)));
     }

@@ -28,6 +28,9 @@ pub struct Quantity {
     /// Whether it is the median of slices, instead of trials.
     #[serde(rename = "slices", skip_serializing_if = "std::ops::Not::not")]
     pub is_of_slices: bool,
+    /// Of a ratio: whether the true one is at least as far from 1.
+    #[serde(rename = "bound", skip_serializing_if = "std::ops::Not::not")]
+    pub is_bound: bool,
 }
 
 /// A metric over several trials.
@@ -58,6 +61,7 @@ impl Quantity {
             high: None,
             is_range: false,
             is_of_slices: false,
+            is_bound: false,
         }
     }
 
@@ -71,6 +75,7 @@ impl Quantity {
             high,
             is_range: ends.is_none() && low.is_some(),
             is_of_slices: sample.is_of_slices(),
+            is_bound: false,
             ..Self::bare(sample.estimate()?)
         })
     }
@@ -117,15 +122,24 @@ impl Quantity {
         let decimals = match self.value {
             ..0.01 => 4,
             ..0.1 => 3,
+            ..10.0 if self.is_bound => 2,
             ..2.0 if high - low < 0.01 => 4,
             ..2.0 if high - low < 0.1 => 3,
             ..10.0 => 2,
             ..100.0 => 1,
             _ => 0,
         };
-        let value = format!("{:.decimals$}", self.value);
+        // A bound is rounded towards 1.
+        let power = 10_f64.powi(decimals);
+        let (sign, shown) = match (self.is_bound, self.value < 1.0) {
+            (true, true) => ("≤", (self.value * power).ceil() / power),
+            (true, false) => ("≥", (self.value * power).floor() / power),
+            _ => ("", self.value),
+        };
+        let places = decimals as usize;
+        let value = format!("{sign}{shown:.places$}");
         match (self.low, self.high) {
-            (Some(least), Some(most)) => format!("{value} ({least:.decimals$}–{most:.decimals$})"),
+            (Some(least), Some(most)) => format!("{value} ({least:.places$}–{most:.places$})"),
             _ => value,
         }
     }

@@ -106,14 +106,12 @@ pub(super) fn value(row: &Row, measure: &Measure) -> String {
 
 /// "3.4x slower (3.1–3.7x)", or the server's own value, for a measure whose multiples mean nothing.
 pub(super) fn behind(place: &Place, ratio: Quantity, measure: &Measure) -> String {
-    match measure.own {
-        Some(text) => text(place.value),
-        None => {
-            let size = Size::of(ratio);
-            size.with(match (size.is_factor, measure.by_factor) {
-                (true, Some(word)) => word,
-                _ => measure.worse,
-            })
-        }
+    if let Some(text) = measure.own {
+        return text(place.value);
     }
+    let size = Size::of(ratio);
+    size.with(match (size.is_factor, measure.by_factor) {
+        (true, Some(word)) => word,
+        _ => measure.worse,
+    })
 }

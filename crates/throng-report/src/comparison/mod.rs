@@ -294,6 +294,35 @@ mod tests {
         assert!(seen.any(|seen| seen.ends_with("requests per CPU-second of thread")));
     }
 
+    /// Regression: a server that was faster than the clients could ask had no verdict against one that was slower.
+    #[test]
+    fn a_server_that_the_clients_limited_is_at_least_as_good_as_its_value() {
+        let limited = |name: &'static str| {
+            let comparison = compared(|_, trials| {
+                let own = trials.iter_mut().filter(|trial| trial.server == name);
+                own.for_each(fixture::limit_by_clients);
+            });
+            let pair = comparison.pairs.iter().find(|one| one.server == "epoll");
+            pair.unwrap().clone()
+        };
+        // epoll is the faster one.
+        let pair = limited("epoll");
+        let rate = pair.by("requests_per_s").unwrap();
+        assert_eq!(rate.verdict, Verdict::Better);
+        assert_eq!(rate.cells()[2..], ["≥1.62", "at least 1.62x faster"]);
+        assert!(
+            pair.sentence
+                .contains("is at least 1.62x faster than thread, uses"),
+            "{}",
+            pair.sentence
+        );
+        let pair = limited("thread");
+        let rate = pair.by("requests_per_s").unwrap();
+        assert_eq!((rate.verdict, rate.ratio), (Verdict::NotComparable, None));
+        let why = "the load generator was the limit for thread";
+        assert_eq!(rate.why.as_deref(), Some(why));
+    }
+
     #[test]
     fn throughput_is_not_compared_if_a_server_works_after_its_replies() {
         let late = |share: u64| {

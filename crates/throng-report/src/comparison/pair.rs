@@ -67,6 +67,16 @@ pub struct PairMetric {
     pub(crate) metric: &'static Metric,
     #[serde(skip)]
     log: Option<LogRatio>,
+    #[serde(skip)]
+    limited: Option<Limited>,
+}
+
+/// The load generator was the limit for one of two servers, which is at least as good as its value.
+#[derive(Debug, Clone, PartialEq)]
+struct Limited {
+    /// The only verdict that holds in spite of it: the true difference is at least as large.
+    holds: Verdict,
+    why: String,
 }
 
 /// A run that would show a difference.
@@ -208,6 +218,7 @@ impl PairMetric {
             why: None,
             metric,
             log,
+            limited: limited(metric, side, reference),
         };
         let unfit = works_late(metric, side, reference);
         match unfit.or_else(|| means_nothing(metric, side, reference)) {
@@ -259,6 +270,7 @@ pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut PairMetric>) {
             .log
             .filter(|_| verdict == Verdict::Inconclusive)
             .and_then(LongerRun::of);
+        one.settle_limited();
     }
 }
 
@@ -349,19 +361,36 @@ fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Opti
         let pacer = side.row.paced_by.or(reference.row.paced_by)?;
         return Some(format!("{} sets the pace", pacer.name()));
     }
-    let limited: Vec<&str> = [side, reference]
-        .into_iter()
-        .filter(|side| side.row.client_limited())
-        .map(|side| side.called)
-        .collect();
-    if !limited.is_empty() {
-        return Some(format!(
-            "the load generator was the limit for {}",
-            limited.join(" and ")
-        ));
+    if side.row.client_limited() && reference.row.client_limited() {
+        return Some(limited_by(&[side, reference]));
     }
     let pacer = side.row.paced_by.and(reference.row.paced_by)?;
     Some(format!("{} sets the pace, and both keep up", pacer.name()))
+}
+
+fn limited_by(sides: &[&Side<'_>]) -> String {
+    let names: Vec<&str> = sides.iter().map(|side| side.called).collect();
+    format!(
+        "the load generator was the limit for {}",
+        names.join(" and ")
+    )
+}
+
+/// Whether a metric of speed of one of them only is that of the load generator.
+fn limited(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<Limited> {
+    let is_limited =
+        |one: &Side<'_>| metric.follows_rate && metric.is_speed() && one.row.client_limited();
+    match (is_limited(side), is_limited(reference)) {
+        (true, false) => Some(Limited {
+            holds: Verdict::Better,
+            why: limited_by(&[side]),
+        }),
+        (false, true) => Some(Limited {
+            holds: Verdict::Worse,
+            why: limited_by(&[reference]),
+        }),
+        _ => None,
+    }
 }
 
 impl Pair {
@@ -377,6 +406,32 @@ impl Pair {
 impl PairMetric {
     fn test(&self) -> RatioTest {
         compared_by(self.metric, self.log)
+    }
+
+    /// If the load generator was the limit for one of both, keeps a verdict that holds all the same, with the ratio as a
+    /// bound.
+    fn settle_limited(&mut self) {
+        let Some(Limited { holds, why }) = self.limited.clone() else {
+            return;
+        };
+        let whole = self.log.map(Quantity::of_ratio);
+        let nearest = whole.and_then(|ratio| {
+            if ratio.value < 1.0 {
+                ratio.high
+            } else {
+                ratio.low
+            }
+        });
+        match nearest.filter(|_| self.verdict == holds) {
+            Some(nearest) => {
+                self.ratio = Some(Quantity {
+                    is_bound: true,
+                    ..Quantity::bare(nearest)
+                });
+                self.why = Some(why);
+            }
+            None => self.withhold(&why),
+        }
     }
 
     /// Takes away ratio and verdict, for a reason.

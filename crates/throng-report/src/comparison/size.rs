@@ -51,6 +51,17 @@ impl Size {
             ..10.0 => 1,
             _ => 0,
         };
+        if ratio.is_bound {
+            // Rounded towards 1, since the true one is at least as far from it.
+            let decimals = first + 1;
+            let power = 10_f64.powi(decimals as i32);
+            let least = (estimate * power).floor() / power;
+            return Self {
+                estimate: format!("at least {least:.decimals$}{unit}"),
+                range: String::new(),
+                is_factor,
+            };
+        }
         let Some((low, high)) = ratio.low.zip(ratio.high) else {
             return Self {
                 estimate: format!("{estimate:.first$}{unit}"),

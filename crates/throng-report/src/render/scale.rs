@@ -216,8 +216,8 @@ fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
         let short = [5, 4, 3, 2].map(|count| linear(low, high, count));
         let first_power = choices[0].first().map_or(f64::INFINITY, |mark| mark.at);
         let begins = |ticks: &Vec<Tick>| {
-            let first = ticks.first().map(|mark| mark.at);
-            first.is_some_and(|at| at > 0.0 && at <= first_power)
+            let lowest = ticks.first().map(|mark| mark.at);
+            lowest.is_some_and(|at| at > 0.0 && at <= first_power)
         };
         choices.splice(0..0, short.into_iter().filter(begins));
     }

@@ -298,14 +298,14 @@ mod tests {
         let columns = vec![Column::text("Here"), Column::text("Claim")];
         let document = [super::super::Block::Table(Table::of("", columns, rows))];
         let text = super::super::blocks(&document, 60);
-        let widths = text
+        let mut widths = text
             .lines()
             .map(|line| anstream::adapter::strip_str(line).to_string());
         assert!(
             widths.clone().all(|line| line.chars().count() <= 60),
             "{text}"
         );
-        let last = widths.last().unwrap();
+        let last = widths.next_back().unwrap();
         assert!(
             last.starts_with("                    narrows") && last.contains("epoll"),
             "{text}"

@@ -86,6 +86,9 @@ impl<'a> Mark<'a> {
         match self {
             Self::Best { is_tie: true } => "tie".to_owned(),
             Self::Best { is_tie: false } => "best".to_owned(),
+            Self::Behind(place) if place.times.is_bound => {
+                format!("≥{}", times(place.times.value))
+            }
             Self::Behind(place) => times(place.times.value),
             Self::Open { is_first: true, .. } => "best?".to_owned(),
             Self::Open { place, .. } if place.times.value < SAME => "tie?".to_owned(),
@@ -194,21 +197,7 @@ fn best_overall(scenes: &[SceneResult<'_>], marked: &[(&String, Vec<Mark<'_>>)])
     };
     let best: Vec<&(&String, Vec<Mark<'_>>)> = all.iter().filter(is_never_worse).copied().collect();
     let Some((_, first)) = best.first() else {
-        let worst = |(_, marks): &(&String, Vec<Mark<'_>>)| {
-            let each = marks.iter().filter_map(|mark| mark.times());
-            each.fold(1.0, f64::max)
-        };
-        let is_ranked = |(_, marks): &&&(&String, Vec<Mark<'_>>)| {
-            !marks
-                .iter()
-                .any(|mark| matches!(mark, Mark::Unserved | Mark::Odd))
-        };
-        let served = all.iter().filter(is_ranked);
-        let closest = served.min_by(|one, other| worst(one).total_cmp(&worst(other)))?;
-        let (name, at_most) = (closest.0, times(worst(closest)));
-        return Some(format!(
-            "{name} is never far from the best: at most {at_most}."
-        ));
+        return closest(&all);
     };
     let names: Vec<&str> = best.iter().map(|(name, _)| name.as_str()).collect();
     let of = |metric: &Metric| {
@@ -224,14 +213,14 @@ fn best_overall(scenes: &[SceneResult<'_>], marked: &[(&String, Vec<Mark<'_>>)])
     };
     let under = |metric: &Metric| {
         let loads = of(metric).count();
-        let ran = of(metric).filter(|(place, _)| first[*place].times().is_some());
-        match (ran.count(), loads) {
+        let has_value = |(place, _): &(usize, _)| first[*place].times().is_some();
+        match (of(metric).filter(has_value).count(), loads) {
             (1, 1) => String::new(),
-            (ran, loads) if ran < loads => format!(
-                " under the {ran} loads that {} ran",
+            (some, total) if some < total => format!(
+                " under the {some} loads that {} ran",
                 if names.len() == 1 { "it" } else { "they" }
             ),
-            (ran, _) => format!(" under all {ran} loads"),
+            (every, _) => format!(" under all {every} loads"),
         }
     };
     let for_each = |metrics: &[&'static Metric]| {
@@ -264,6 +253,24 @@ fn best_overall(scenes: &[SceneResult<'_>], marked: &[(&String, Vec<Mark<'_>>)])
         format!("; {} is undecided", list(&nouns))
     };
     Some(format!("{who} {verb} {}{undecided}.", for_each(&decided)))
+}
+
+/// "epoll is never far from the best: at most 1.08x.", of servers that served every client.
+fn closest(all: &[&(&String, Vec<Mark<'_>>)]) -> Option<String> {
+    let worst = |(_, marks): &(&String, Vec<Mark<'_>>)| {
+        let each = marks.iter().filter_map(|mark| mark.times());
+        each.fold(1.0, f64::max)
+    };
+    let has_served = |(_, marks): &&&(&String, Vec<Mark<'_>>)| {
+        let mut each = marks.iter();
+        !each.any(|mark| matches!(mark, Mark::Unserved | Mark::Odd))
+    };
+    let served = all.iter().filter(has_served);
+    let nearest = served.min_by(|one, other| worst(one).total_cmp(&worst(other)))?;
+    let (name, at_most) = (nearest.0, times(worst(nearest)));
+    Some(format!(
+        "{name} is never far from the best: at most {at_most}."
+    ))
 }
 
 /// The metrics of the scenes, each once.
@@ -320,10 +327,10 @@ fn measured<'m>(
     let of_one_trial = scenes.iter().filter(|shown| shown.is_one_trial);
     let once: Vec<&str> = of_one_trial.map(|shown| &*shown.scene.title).collect();
     if !once.is_empty() {
-        let (titles, margin) = (once.join(", "), 100.0 * MARGIN_OF_TIES);
+        let (named, margin) = (once.join(", "), 100.0 * MARGIN_OF_TIES);
         write!(
             words,
-            " {titles}: measured once, so values within {margin:.0} % tie."
+            " {named}: measured once, so values within {margin:.0} % tie."
         )
         .expect("it is a string");
     }
@@ -338,8 +345,8 @@ fn headline(widest: &SceneResult<'_>) -> Option<String> {
         place.standing == Standing::Worse && place.times.value * (1.0 + MARGIN_OF_TIES) >= most
     };
     let last = widest.names(is_last);
-    let least = widest.place_of(last.first()?)?.times.value;
-    let (from, to) = (times(least), times(most));
+    let nearest = widest.place_of(last.first()?)?.times.value;
+    let (from, to) = (times(nearest), times(most));
     let size = if from == to {
         to
     } else {
