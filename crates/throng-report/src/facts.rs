@@ -145,9 +145,9 @@ const CAVEATS: [(Kind, &str, bool, &str); 6] = [
     (Kind::MachineSetting, "Machine settings differ: ", false, ""),
     (
         Kind::Throng,
-        "The builds of throng differ: ",
+        "throng itself differs, and so may its servers and measurements: ",
         false,
-        " Its own servers and measurements may differ.",
+        "",
     ),
     (
         Kind::Start,

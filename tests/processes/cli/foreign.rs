@@ -336,7 +336,7 @@ fn text_names_what_was_asked_for() {
         "load {} --protocol http -n 50",
         &[&server.to_string()],
     ));
-    assert!(finished.out.contains("http GET /,"), "{finished:?}");
+    assert!(finished.out.contains("http GET /;"), "{finished:?}");
 }
 
 // nginx.

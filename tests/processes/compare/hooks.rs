@@ -35,7 +35,7 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
     let conclude = format!("sh -c 'echo cleared >> {}'", log.display());
     let ran = compare(&words(
         "epoll thread poll --prepare {} --prepare {} --prepare true --conclude {} --keep-going \
-         --hook-timeout 500ms -r 1 -d 50ms --control none",
+         --hook-timeout 2s -r 1 -d 50ms --control none",
         &["sh -c 'echo no space >&2; exit 4'", "sleep 60", &conclude],
     ));
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
@@ -47,7 +47,7 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
         );
         let expected = match trial.server.as_str() {
             "epoll" => ["prepare: ", "exit status: 4", "no space"],
-            "thread" => ["prepare: ", "did not finish within 500ms", "--hook-timeout"],
+            "thread" => ["prepare: ", "did not finish within 2s", "--hook-timeout"],
             _ => ["fine", "", ""],
         };
         for expected in expected {

@@ -122,6 +122,7 @@ impl Quantity {
         let decimals = match self.value {
             ..0.01 => 4,
             ..0.1 => 3,
+            ..1.0 if self.is_bound => 3,
             ..10.0 if self.is_bound => 2,
             ..2.0 if high - low < 0.01 => 4,
             ..2.0 if high - low < 0.1 => 3,

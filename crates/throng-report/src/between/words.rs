@@ -74,7 +74,7 @@ fn verdicts(between: &Between) -> String {
         let none = match count(Verdict::Inconclusive) {
             0 => format!("No difference: {compared} equivalent"),
             noisy if noisy == all => {
-                format!("All {compared} are inconclusive: no difference found, none excluded")
+                format!("All {compared} are inconclusive: too noisy to tell")
             }
             noisy => {
                 let are = if noisy == 1 { "is" } else { "are" };
@@ -119,6 +119,10 @@ fn outcomes(between: &Between) -> String {
         are(all)
     )];
     parts.extend(found.map(|(number, text)| format!("{number} {} {text}", are(number))));
+    let resized = between.repeated().filter(|(_, one)| one.other_size).count();
+    if resized > 0 {
+        parts[0] += &format!(", {resized} with another size");
+    }
     let others = [
         (count(Outcome::NotComparable), "not comparable"),
         (count(Outcome::NoVerdict), "without an original verdict"),

@@ -1,6 +1,6 @@
 //! Two runs compared, and a run with its repeat.
 
-use super::comparison::{HINT, table, tables, tone};
+use super::comparison::{HINT, note, table, tables, tone};
 use super::{ending, findings};
 use crate::between::figures::places;
 use crate::between::words::{made, notes};
@@ -222,6 +222,7 @@ fn comparison(part: &PartBetween) -> Option<Section> {
         let more = Block::Table(table(&caption, headings, rows));
         blocks.push(Block::Fold(caption.into(), vec![more]));
     }
+    blocks.push(note());
     Section::of("comparison", "Comparison", blocks)
 }
 

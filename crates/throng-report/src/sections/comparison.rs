@@ -2,13 +2,20 @@
 
 use crate::Report;
 use crate::comparison::{Comparison, Pair, PairMetric};
-use crate::document::{Block, Cell, Column, Role, Row, Table, Tone};
+use crate::document::{Block, Cell, Column, Medium, Role, Row, Table, Tone};
 use throng_record::format::counted;
 use throng_stats::Verdict;
 
 /// The basis of the table's ratios and verdicts.
 pub(super) const HINT: &str = "Medians over trials or slices. Ratios are trimmed means over pairs of them, with 95 % intervals from 6 pairs on. Verdicts are \
     corrected for the number of comparisons (Holm).";
+
+/// The same in short, for a terminal.
+pub(super) fn note() -> Block {
+    let text = "Ratios are over pairs close in time, not of the medians. Verdicts allow for the number of comparisons.";
+    let note = vec![Block::paragraph(Role::Fine, text)];
+    Block::Except(&[Medium::Html, Medium::Markdown], note)
+}
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let mut blocks = vec![Block::paragraph(Role::Hint, HINT)];
@@ -18,6 +25,7 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
         let own = tables(pairs, *name).into_iter();
         blocks.extend(own.filter(|block| all.len() > 1 || !matches!(block, Block::Heading(_))));
     }
+    blocks.extend((!all.is_empty()).then(note));
     blocks
 }
 

@@ -143,6 +143,11 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
     let mut groups = vec![
         named(best_title.to_owned(), best.len() > 1, best),
         named(
+            "Undecided: too noisy".to_owned(),
+            false,
+            shown.names(|place| place.standing == Standing::Unclear),
+        ),
+        named(
             format!("Within {:.0} %", 100.0 * (CLOSE - 1.0)),
             false,
             worse(0.0, CLOSE),
@@ -152,11 +157,6 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
             format!("More than {FAR:.0}x"),
             false,
             worse(FAR, f64::INFINITY),
-        ),
-        named(
-            "Unclear: wide intervals".to_owned(),
-            false,
-            shown.names(|place| place.standing == Standing::Unclear),
         ),
         named(
             format!("Not ranked: {}", shown.why_unranked),

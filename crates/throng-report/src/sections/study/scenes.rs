@@ -234,12 +234,10 @@ fn best_overall(scenes: &[SceneResult<'_>], marked: &[(&String, Vec<Mark<'_>>)])
     let who = named_or_counted(&names);
     let is_one = names.len() == 1;
     if decided.is_empty() {
-        let verb = if is_one {
-            "is best, ties or is undecided"
-        } else {
-            "are best, tie or are undecided"
-        };
-        return Some(format!("{who} {verb} {}.", for_each(&open)));
+        return Some(format!(
+            "No model is shown to beat {who} {}.",
+            for_each(&open)
+        ));
     }
     let verb = if is_one {
         "is best or ties"
@@ -425,7 +423,7 @@ fn rough(report: &StudyReport<'_>) -> Option<Text> {
     let also: Vec<&str> = others.map(|(_, other, _)| *other).collect();
     let more = match also.as_slice() {
         [] => String::new(),
-        names => format!("; also {}", named_or_counted(names)),
+        names => format!("; also {}: {}", worst.text(), named_or_counted(names)),
     };
     let graded_text = text.toned(worst.text(), tone);
     Some(graded_text.plain(format!(" ({title}: {cause}{more}).")))
