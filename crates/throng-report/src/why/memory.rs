@@ -1,16 +1,17 @@
 //! What holds the memory of each client of two servers.
 //!
-//! Each server is read once before its first client, and once with all of them, so there are no rounds. The kernel
-//! frees memory with a delay: a reading counts as stable within [`ERROR_OF_MEMORY`], which bounds the error of the
-//! difference of two readings of two servers.
+//! In each trial a server is read once before its first client, and once with all of them. The kernel frees memory with
+//! a delay: a reading counts as stable within [`ERROR_OF_MEMORY`], which bounds the error of the difference of two
+//! readings of two servers. A part differs if it does between any two trials of both.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::{Difference, LEAST_DIFFERENCE, LEAST_SHARE, Of, Span, large_enough, words};
 use throng_record::metrics::named;
 use throng_record::{ERROR_OF_MEMORY, MemoryPart, Trial};
+use throng_stats::median;
 
 /// Readings of a difference: of both servers, before and after their clients connected.
 const READINGS: f64 = 4.0;
@@ -31,8 +32,25 @@ pub struct Memory {
     pub unexplained: f64,
 }
 
+/// The values of a part in the trials of a server.
+struct Seen {
+    median: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Seen {
+    fn of(values: Vec<f64>) -> Self {
+        Self {
+            median: median(&values).unwrap_or_default(),
+            least: values.iter().copied().fold(f64::INFINITY, f64::min),
+            most: values.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+}
+
 impl Memory {
-    /// Of the first trial of each server that shows it and had all clients; `None` if the memory of either is unknown.
+    /// Of the trials of each server that show it and had all clients; `None` if the memory of either is unknown.
     pub(super) fn of(trials: &[Vec<&Trial>; 2]) -> Option<Self> {
         let metric = named("memory_bytes_per_client")?;
         let has_all = |trial: &Trial| {
@@ -40,42 +58,47 @@ impl Memory {
             load.is_some_and(|load| load.served >= trial.clients)
         };
         let shows = |trial: &&&Trial| has_all(trial) && metric.of(trial).is_some();
-        let [reference, server] = [0, 1].map(|side| trials[side].iter().find(shows));
-        let both: [&Trial; 2] = [reference?, server?];
-        let [reference_bytes, server_bytes] = both.map(|trial| metric.of(trial));
-        let (reference_bytes, server_bytes) = (reference_bytes?, server_bytes?);
-        let clients = f64::from(both[0].clients.max(1));
+        let both = [0, 1].map(|side| trials[side].iter().filter(shows).collect::<Vec<_>>());
+        let whole_of = |side: usize| {
+            let all = both[side].iter().filter_map(|trial| metric.of(trial));
+            median(&all.collect::<Vec<_>>())
+        };
+        let (reference_bytes, server_bytes) = (whole_of(0)?, whole_of(1)?);
+        let clients = f64::from(both[0].first()?.clients.max(1));
         let error = READINGS * ERROR_OF_MEMORY / clients;
-        let parts = both.map(|trial| {
-            let sides = [&trial.server_side, &trial.network].into_iter();
-            sides
-                .flatten()
-                .flat_map(|side| &side.memory_per_client)
-                .collect::<Vec<(&MemoryPart, &f64)>>()
-        });
-        let names: BTreeSet<&MemoryPart> = parts.iter().flatten().map(|(part, _)| *part).collect();
+        let parts_of = |trial: &&&Trial| -> BTreeMap<MemoryPart, f64> {
+            let sides = [&trial.server_side, &trial.network].into_iter().flatten();
+            let parts = sides.flat_map(|side| &side.memory_per_client);
+            parts.map(|(part, bytes)| (part.clone(), *bytes)).collect()
+        };
+        let parts = [0, 1].map(|side| both[side].iter().map(parts_of).collect::<Vec<_>>());
+        let names: BTreeSet<&MemoryPart> =
+            parts.iter().flatten().flat_map(BTreeMap::keys).collect();
         if names.is_empty() {
             return None;
         }
         let of = |side: usize, name: &MemoryPart| {
-            let mut found = parts[side].iter().filter(|(part, _)| *part == name);
-            found.next().map_or(0.0, |(_, bytes)| **bytes)
+            let each = parts[side]
+                .iter()
+                .map(|of_trial| of_trial.get(name).copied());
+            Seen::of(each.map(Option::unwrap_or_default).collect())
         };
         let differences = names.into_iter().map(|part| {
-            let (reference_part, server_part) = (of(0, part), of(1, part));
+            let (in_reference, in_server) = (of(0, part), of(1, part));
+            let (reference_part, server_part) = (in_reference.median, in_server.median);
             let value = server_part - reference_part;
+            let (low, high) = (
+                in_server.least - in_reference.most - error,
+                in_server.most - in_reference.least + error,
+            );
             let which = Of::Memory(part.clone());
             Difference {
                 name: words::name(&which),
                 of: which,
                 reference: reference_part,
                 server: server_part,
-                difference: Span {
-                    value,
-                    low: value - error,
-                    high: value + error,
-                },
-                is_shown: value.abs() > error,
+                difference: Span { value, low, high },
+                is_shown: low > 0.0 || high < 0.0,
             }
         });
         let all: Vec<Difference> = differences.collect();
