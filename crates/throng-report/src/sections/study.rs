@@ -2,6 +2,7 @@
 
 mod cases;
 mod claims;
+mod marks;
 mod published;
 mod scenes;
 
