@@ -254,7 +254,7 @@ fn client_limited(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding
     let servers = names(summary, Row::client_limited);
     (!servers.is_empty()).then(|| {
         CLIENT_LIMITED.found(format!(
-            "the load generator was the limit for {}: {} lower {}",
+            "the load generator was the limit for {}: {} lower {}; CPU per request holds",
             named_or_counted(&servers, summary),
             if servers.len() == 1 {
                 "its rate is a"

@@ -1,4 +1,5 @@
-//! The current comparison of servers that are measured side by side: one row per server.
+//! The current comparison of servers that are measured side by side: one row per server, with the interval of its rate
+//! as a bar around 1, which narrows as the comparison goes on.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -8,19 +9,37 @@ use crate::record::format::{self, or_absent, printable};
 use crate::record::metrics::Quantity;
 
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
-const BAR: Style = Style::new().fg(Color::Cyan);
+const UNDECIDED: Style = Style::new().fg(Color::Cyan);
+const FASTER: Style = Style::new().fg(Color::Green);
+const SLOWER: Style = Style::new().fg(Color::Red);
 
 /// Maximum width of a name.
 const NAME: usize = 40;
 /// Total width of the columns with numbers, including the gaps before them.
-const NUMBERS: usize = 66;
+const NUMBERS: usize = 57;
+/// Width of the gap before a bar.
+const GAP: usize = 2;
 /// Minimum width of a bar.
-const SHORTEST_BAR: usize = 8;
-const LONGEST_BAR: usize = 40;
+const SHORTEST_BAR: usize = 7;
+const LONGEST_BAR: usize = 41;
+
+/// The ratio at the right end of all bars, with the words for the range from its inverse.
+const RANGES: [(f64, &str); 9] = [
+    (1.02, "±2 %"),
+    (1.05, "±5 %"),
+    (1.1, "±10 %"),
+    (1.2, "±20 %"),
+    (1.5, "±50 %"),
+    (2.0, "1/2–2"),
+    (5.0, "1/5–5"),
+    (20.0, "1/20–20"),
+    (1000.0, "all"),
+];
 
 /// A heading and the servers, in at most `rows` rows. If they do not all fit, the last row shows how many are left.
 pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'static>> {
-    let most = NAME.min(width.saturating_sub(NUMBERS)).max(6);
+    let others = NUMBERS + GAP + SHORTEST_BAR;
+    let most = NAME.min(width.saturating_sub(others)).max(6);
     let names = seen
         .servers
         .iter()
@@ -28,15 +47,24 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
         .max()
         .unwrap_or(0)
         .max(6);
-    let left = width.saturating_sub(names + NUMBERS + 2).min(LONGEST_BAR);
-    let bar = if left < SHORTEST_BAR { 0 } else { left };
-    let rates = seen.servers.iter().filter_map(|one| one.requests_per_s);
-    let greatest = rates.fold(0.0, f64::max);
+    let left = width.saturating_sub(names + NUMBERS + GAP).min(LONGEST_BAR);
+    // With an odd number of cells, 1 has a cell of its own.
+    let cells = (left.max(1) - 1) / 2 * 2 + 1;
+    let ratios = seen.servers.iter().filter_map(interval);
+    let ends = ratios.flat_map(|ratio| [ratio.low, ratio.high, Some(ratio.value)]);
+    let farthest = ends
+        .flatten()
+        .map(|end| end.max(1.0 / end))
+        .fold(1.0, f64::max);
+    let fits = RANGES.iter().find(|(end, _)| farthest <= *end);
+    let (range, words) = fits.unwrap_or(&RANGES[RANGES.len() - 1]);
+    let has_bars = cells >= SHORTEST_BAR;
+    let above_bars = if has_bars { *words } else { "" };
     let heading = format!(
-        "{:names$} {:>10} {:>9} {:>9} {:>11} {:>22}",
+        "{:names$} {:>10} {:>9} {:>9} {:>11} {:>13}  {above_bars:^cells$}",
         "server", "requests/s", "p50", "p99", "CPU/request", "rate"
     );
-    let mut lines = vec![Line::styled(heading, QUIET)];
+    let mut lines = vec![Line::styled(heading.trim_end().to_owned(), QUIET)];
     let room = rows.saturating_sub(1);
     let all = seen.servers.len();
     let shown = if all > room {
@@ -47,7 +75,7 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     lines.extend(seen.servers[..shown].iter().map(|server| {
         let time = |time| or_absent(time, format::time);
         let text = format!(
-            "{:names$} {:>10} {:>9} {:>9} {:>11} {:>22}",
+            "{:names$} {:>10} {:>9} {:>9} {:>11} {:>13}",
             name(server, most),
             or_absent(server.requests_per_s, format::number),
             time(server.p50_us),
@@ -55,12 +83,12 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
             time(server.cpu_us_per_request),
             ratio(server, &seen.reference),
         );
-        let share = server.requests_per_s.unwrap_or(0.0) / greatest.max(1.0);
-        let cells = (share * bar as f64).round() as usize;
-        Line::from(vec![
-            Span::raw(text),
-            Span::styled(format!("  {}", "█".repeat(cells.min(bar))), BAR),
-        ])
+        let mut spans = vec![Span::raw(text)];
+        if has_bars {
+            spans.push(Span::raw(" ".repeat(GAP)));
+            spans.push(bar(interval(server), *range, cells));
+        }
+        Line::from(spans)
     }));
     if all > shown {
         lines.push(Line::styled(format!("and {} more", all - shown), QUIET));
@@ -69,15 +97,55 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     lines
 }
 
+/// The rate relative to that of the reference.
+fn interval(server: &ServerSoFar) -> Option<Quantity> {
+    server.ratio.map(Quantity::of_ratio)
+}
+
+/// An interval around 1, which is in the middle.
+fn bar(ratio: Option<Quantity>, range: f64, cells: usize) -> Span<'static> {
+    let middle = cells / 2;
+    let mut drawn = vec![' '; cells];
+    drawn[middle] = '│';
+    let Some(ratio) = ratio else {
+        return Span::styled(drawn.into_iter().collect::<String>(), QUIET);
+    };
+    let place = |value: f64| {
+        let share = (value.ln() / range.ln()).clamp(-1.0, 1.0);
+        (middle as f64 * (1.0 + share)).round() as usize
+    };
+    let (low, high) = (
+        ratio.low.unwrap_or(ratio.value),
+        ratio.high.unwrap_or(ratio.value),
+    );
+    drawn[place(low)..=place(high)].fill('━');
+    drawn[place(ratio.value)] = '█';
+    let style = match (low > 1.0, high < 1.0) {
+        (true, _) => FASTER,
+        (_, true) => SLOWER,
+        _ => UNDECIDED,
+    };
+    Span::styled(drawn.into_iter().collect::<String>(), style)
+}
+
 fn name(server: &ServerSoFar, most: usize) -> String {
     printable(&server.name).chars().take(most).collect()
 }
 
-/// The rate relative to that of the reference: "0.940 (0.929–0.951)".
+/// The rate relative to that of the reference: "0.940 ±1.2 %".
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
-    match &server.ratio {
-        Some(ratio) => Quantity::of_ratio(*ratio).as_ratio(),
-        None if server.name == reference => "reference".to_owned(),
-        None => format::ABSENT.to_owned(),
-    }
+    let Some(ratio) = interval(server) else {
+        return if server.name == reference {
+            "reference".to_owned()
+        } else {
+            format::ABSENT.to_owned()
+        };
+    };
+    let value = format!("{:.3}", ratio.value);
+    let (Some(low), Some(high)) = (ratio.low, ratio.high) else {
+        return value;
+    };
+    let percent = 100.0 * ((high / ratio.value).max(ratio.value / low) - 1.0);
+    let decimals = usize::from(percent < 9.95);
+    format!("{value} ±{percent:.decimals$} %")
 }

@@ -249,7 +249,7 @@ fn lines(load: &Load, server: Option<&ServerUse>, cpus: usize) -> Vec<(&'static 
     }
     if let Some(fairness) = &load.fairness {
         let [min, max] = [fairness.min, fairness.max].map(|count| format::whole(count as f64));
-        let mut spread = format!("{min} to {max} replies per client, ");
+        let mut spread = format!("{min} to {max} replies each, ");
         spread += &if fairness.has_enough() {
             format!(
                 "Jain's index {:.4}, {} starved",
