@@ -15,6 +15,7 @@ use throng_record::findings::run::{
     CONTROL_DIFFERS, FAILED_TRIALS, FEW_TRIALS, INVALID_TRIALS, NOISE, NOTHING_MEASURED, WARMING_UP,
 };
 use throng_record::format::{counted, list};
+use throng_record::metrics::METRICS;
 use throng_record::{Finding, Purpose, Run, Severity, Trial, counting, set_aside};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::steadiness::shared_trend;
@@ -354,13 +355,12 @@ fn noisy(GradeInput { comparison, .. }: &GradeInput<'_>) -> Option<Finding> {
 
 /// The number of rounds in which the server's speed was measured.
 fn rounds_of(row: &Row) -> usize {
-    let samples = SPEEDS.iter().filter_map(|name| row.metrics.sample(name));
+    // Short-lived clients may be done before a rate can be measured.
+    let speeds = METRICS.iter().filter(|metric| metric.is_speed());
+    let samples = speeds.filter_map(|metric| row.metrics.sample(metric.name));
     let most = samples.map(throng_stats::Sample::trials).max();
     most.unwrap_or(row.trials_ok as usize)
 }
-
-/// The metrics of speed; short-lived clients may be done before a rate can be measured.
-const SPEEDS: [&str; 2] = ["requests_per_s", "completion_s"];
 
 /// The servers for which `is` holds with any number of clients, each once.
 fn names(summary: &Summary, is: impl Fn(&Row) -> bool) -> Vec<&str> {

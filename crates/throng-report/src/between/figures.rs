@@ -8,6 +8,7 @@ use crate::palette;
 use crate::summary::Summary;
 use throng_record::format::{counted, number};
 use throng_spec::registry::Info;
+use throng_stats::MARGIN;
 
 /// More servers share a panel for each metric.
 const MOST_PANELS: usize = 3;
@@ -33,8 +34,11 @@ pub(crate) fn figures(servers: &[String], pairs: &[Pair], [a, b]: [&Summary; 2])
     let all: Vec<&Pair> = pairs.iter().collect();
     let place = |server: &str| palette::place(server, servers);
     let at_most = of_pairs(of_runs, &all, &wording, place).map(|figure| Figure {
-        caption: "1 is equal; the band is ±2 %. Green is better in B, red is worse, grey is not significant, given the number of comparisons."
-            .to_owned(),
+        caption: format!(
+            "1 is equal; the band is ±{:.0} %. Green is better in B, red is worse, grey is not significant, given the number of \
+             comparisons.",
+            100.0 * MARGIN
+        ),
         ..figure
     });
     let titles = [

@@ -85,8 +85,7 @@ fn verdicts(between: &Between) -> String {
         };
         return with_others(none, &others);
     }
-    tally("comparison", &counts, &others)
-        .unwrap_or_else(|| "The two runs have nothing to compare.".to_owned())
+    tally(&counts, &others).unwrap_or_else(|| "The two runs have nothing to compare.".to_owned())
 }
 
 /// "No: 11 of 12 verdicts are reproduced and 1 is not."
@@ -131,13 +130,13 @@ fn outcomes(between: &Between) -> String {
 }
 
 /// "Of 8 comparisons: 7 worse in B and 1 equivalent; 2 more are not comparable."
-fn tally(noun: &str, counts: &[(usize, &str)], others: &[(usize, &str)]) -> Option<String> {
+fn tally(counts: &[(usize, &str)], others: &[(usize, &str)]) -> Option<String> {
     let all: usize = counts.iter().map(|(count, _)| count).sum();
     let some = counts.iter().filter(|(count, _)| *count > 0);
     let each: Vec<String> = some
         .map(|(count, words)| format!("{count} {words}"))
         .collect();
-    let first = format!("Of {}: {}", counted(all as u32, noun), list(&each));
+    let first = format!("Of {}: {}", counted(all as u32, "comparison"), list(&each));
     (all > 0).then(|| with_others(first, others))
 }
 
@@ -250,11 +249,11 @@ pub(crate) fn notes(between: &Between) -> Vec<String> {
         };
         let of_part = |part: &PartBetween| {
             let [then, now] = part.grades.each_ref().map(in_words);
-            let prefix = prefix(&part.name);
+            let of = prefix(&part.name);
             capitalized(&if then == now {
-                format!("{prefix}grade of both: {then}.")
+                format!("{of}grade of both: {then}.")
             } else {
-                format!("{prefix}grade of the original: {then}; grade of the repeat: {now}.")
+                format!("{of}grade of the original: {then}; grade of the repeat: {now}.")
             })
         };
         return between.parts.iter().map(of_part).collect();

@@ -323,6 +323,50 @@ mod tests {
         assert_eq!(rate.why.as_deref(), Some(why));
     }
 
+    /// Regression: a rate that the clients limited, which is a lower bound, made its server miss the threshold.
+    #[test]
+    fn a_server_that_the_clients_limited_does_not_miss_a_threshold_by_its_rate() {
+        let demands = |name: &'static str, factor: f64| {
+            let comparison = compared(|_, trials| {
+                for trial in trials.iter_mut().filter(|trial| trial.server == name) {
+                    fixture::limit_by_clients(trial);
+                }
+                for trial in trials.iter_mut().filter(|trial| trial.server == "epoll") {
+                    let load = trial.load.as_mut().unwrap();
+                    load.window.replies_per_s = load.window.replies_per_s.map(|rate| rate * factor);
+                }
+            });
+            let mut all = comparison.demands.into_iter();
+            all.find(|judged| judged.server == "epoll").unwrap()
+        };
+        // Far slower by a rate that is only a bound: the cost decides.
+        let judged = demands("epoll", 0.1);
+        assert!(
+            judged.seen.ends_with("requests per CPU-second of thread"),
+            "{}",
+            judged.seen
+        );
+        // Far slower than a bound: slower.
+        let judged = demands("thread", 0.1);
+        assert!(
+            judged.missed && judged.seen.starts_with('≤'),
+            "{}",
+            judged.seen
+        );
+        assert!(
+            judged.seen.ends_with("requests per second of thread"),
+            "{}",
+            judged.seen
+        );
+        // Faster than a bound: the cost decides.
+        let judged = demands("thread", 1.0);
+        assert!(
+            judged.seen.ends_with("requests per CPU-second of thread"),
+            "{}",
+            judged.seen
+        );
+    }
+
     #[test]
     fn throughput_is_not_compared_if_a_server_works_after_its_replies() {
         let late = |share: u64| {

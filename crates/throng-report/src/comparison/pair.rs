@@ -368,6 +368,19 @@ fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Opti
     Some(format!("{} sets the pace, and both keep up", pacer.name()))
 }
 
+/// The end of the interval of a ratio that is nearest to 1, if the true ratio may be farther away.
+fn bound(ratio: Quantity) -> Quantity {
+    let nearest = if ratio.value < 1.0 {
+        ratio.high
+    } else {
+        ratio.low
+    };
+    Quantity {
+        is_bound: true,
+        ..Quantity::bare(nearest.unwrap_or(ratio.value))
+    }
+}
+
 fn limited_by(sides: &[&Side<'_>]) -> String {
     let names: Vec<&str> = sides.iter().map(|side| side.called).collect();
     format!(
@@ -414,20 +427,9 @@ impl PairMetric {
         let Some(Limited { holds, why }) = self.limited.clone() else {
             return;
         };
-        let whole = self.log.map(Quantity::of_ratio);
-        let nearest = whole.and_then(|ratio| {
-            if ratio.value < 1.0 {
-                ratio.high
-            } else {
-                ratio.low
-            }
-        });
-        match nearest.filter(|_| self.verdict == holds) {
-            Some(nearest) => {
-                self.ratio = Some(Quantity {
-                    is_bound: true,
-                    ..Quantity::bare(nearest)
-                });
+        match self.log.filter(|_| self.verdict == holds) {
+            Some(log) => {
+                self.ratio = Some(bound(Quantity::of_ratio(log)));
                 self.why = Some(why);
             }
             None => self.withhold(&why),
@@ -489,7 +491,15 @@ impl Pair {
 
     /// Judges the threshold that the server must not be slower by more than `percent` percent.
     pub(super) fn not_slower(&self, percent: f64) -> ConditionResult {
-        let known = |measured: &&PairMetric| measured.log.is_some();
+        let slower = |ratio: Quantity| ratio.high.is_some_and(|high| high < 1.0 - percent / 100.0);
+        // If the load generator was the limit for one of both, its rate is a bound: only the other can miss, by it.
+        let known = |measured: &&PairMetric| match &measured.limited {
+            None => measured.log.is_some(),
+            Some(limited) => {
+                let ratio = measured.ratio_of_rates();
+                limited.holds == Verdict::Worse && ratio.is_some_and(slower)
+            }
+        };
         let by = [
             "requests_per_s",
             "clients_per_s",
@@ -500,14 +510,17 @@ impl Pair {
             .find_map(|name| self.by(name).filter(known))
             .and_then(|judged| Some((judged, judged.ratio_of_rates()?)));
         let (missed, seen) = if let Some((judged, ratio)) = judged {
-            let times = ratio.as_ratio();
+            let times = match judged.limited {
+                None => ratio,
+                Some(_) => bound(ratio),
+            }
+            .as_ratio();
             let seen = format!(
                 "{times} times the {} of {}",
                 of_rate(judged),
                 self.reference
             );
-            let slower = |high| high < 1.0 - percent / 100.0;
-            (ratio.high.is_some_and(slower), seen)
+            (slower(ratio), seen)
         } else {
             let few = by.iter().find_map(|name| self.by(name)?.why.as_deref());
             let why = self

@@ -119,6 +119,7 @@ impl Ranking {
             };
             let near = place.times.value <= 1.0 + MARGIN_OF_TIES;
             place.standing = match cell.verdict {
+                // Without a reason, slices measured it only once, as a single trial does.
                 Verdict::NotComparable if cell.why.is_some() => Standing::Unknown,
                 _ if self.is_one_trial && near => Standing::Best,
                 _ if self.is_one_trial => Standing::Worse,

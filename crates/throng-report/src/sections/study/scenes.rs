@@ -76,7 +76,7 @@ fn measured<'m>(
     scenes: &[SceneResult<'_>],
     mut each_mark: impl Iterator<Item = &'m Mark<'m>>,
 ) -> String {
-    let metrics = metrics(scenes);
+    let all_metrics = metrics(scenes);
     let titles = |metric: &Metric| -> String {
         let of_metric = scenes
             .iter()
@@ -89,7 +89,7 @@ fn measured<'m>(
     } else {
         ""
     };
-    let mut words = match metrics.as_slice() {
+    let mut words = match all_metrics.as_slice() {
         // An index means nothing without its definition.
         [metric] if metric.unit == Unit::Index => {
             format!("{}{multiples}: {}.", metric.noun(), metric.help)
