@@ -161,6 +161,10 @@ impl<'a> Marked<'a> {
         self.marks.iter().any(|mark| is(*mark))
     }
 
+    fn is_decided(&self) -> bool {
+        !self.has(|mark| matches!(mark, Mark::Open { .. }))
+    }
+
     fn is_never_worse(&self) -> bool {
         self.has(|mark| matches!(mark, Mark::Best { .. })) && !self.has(Mark::is_worse)
     }
@@ -172,7 +176,11 @@ pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Op
     let of_each = all.iter().map(|one| one.values().count());
     let most = of_each.max().filter(|most| *most > 1)?;
     let in_most = || all.iter().filter(|one| one.values().count() == most);
-    let best: Vec<&Marked<'_>> = in_most().filter(|one| one.is_never_worse()).collect();
+    let mut best: Vec<&Marked<'_>> = in_most().filter(|one| one.is_never_worse()).collect();
+    // Servers of which all is decided come before others.
+    if best.iter().any(|one| one.is_decided()) {
+        best.retain(|one| one.is_decided());
+    }
     let Some(first) = best.first() else {
         let served =
             in_most().filter(|one| !one.has(|mark| matches!(mark, Mark::Unserved | Mark::Odd)));
@@ -351,6 +359,14 @@ mod tests {
         assert_eq!(
             of(&[
                 ("a", [best, best]),
+                ("b", [best, open]),
+                ("c", [best, behind])
+            ]),
+            "a is best or ties for CPU per request and for memory."
+        );
+        assert_eq!(
+            of(&[
+                ("a", [best, open]),
                 ("b", [best, open]),
                 ("c", [best, behind])
             ]),
