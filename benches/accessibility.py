@@ -76,13 +76,19 @@ def view(program, directory):
     """A running `throng view`: what gets a page of it, by its path."""
     process = subprocess.Popen([program, "view", directory], stdout=subprocess.PIPE, text=True)
     try:
-        address = process.stdout.readline().split()[-1].rstrip("/")
+        first = process.stdout.readline().split()[-1]
+        address = first.split("/?")[0]
+        browsing = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        # Its answer sets the cookie that the other pages ask for.
+        browsing.open(first).close()
 
         def get(path):
             try:
-                with urllib.request.urlopen(address + path) as answer:
+                with browsing.open(address + path) as answer:
                     return answer.read().decode()
             except urllib.error.HTTPError as refused:
+                if refused.code != 404:
+                    raise
                 # A page too.
                 return refused.read().decode()
 
@@ -117,7 +123,8 @@ def every_kind(program, directory):
     throng(*run, *small, "vm/b")
     throng("compare", "epoll", "poll", "--clients", "10", "--runs", "6", "-d", "300ms", "--allow-rough", "--output", "compare")
     throng("limit", "poll", "select", "--max", "64", "-d", "300ms", "--allow-rough", "--output", "limit")
-    shutil.copytree(root / "results/2026-11-23-vm-2/fairness", records / "study")
+    # The newest record of a study.
+    shutil.copytree(max((root / "results").glob("*/fairness")), records / "study")
     throng("report", "study")
     throng("report", "vm/b", "--diff", "vm/a")
     for name, path in {
