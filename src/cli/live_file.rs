@@ -8,9 +8,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::harmless;
 use crate::measure::{LiveSnapshot, TrialStart};
-use crate::record::{LIVE, LivePoint, LiveTrial, refuse_other};
+use crate::record::{LIVE, LivePoint, LiveTrial, SideBySide, refuse_other};
 
 /// Interval between two points of a trial, which doubles after every [`OF_A_PACE`] points.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
@@ -76,17 +75,16 @@ impl LiveFile {
                 p99_us: seen.clients.p99_ns.map(us),
                 server_cpu_percent: seen.server_cpu_percent,
                 client_cpu_percent: seen.client_cpu_percent,
-                ratios: None,
+                side_by_side: None,
             }));
         }
     }
 
     /// Writes the current comparison of servers that are measured side by side.
-    pub(super) fn see_ratios(&mut self, words: &str) {
+    pub(super) fn see_side_by_side(&mut self, seen: &SideBySide) {
         self.send(Next::Point(LivePoint {
             at_s: self.began.elapsed().as_secs_f64(),
-            phase: "side by side".to_owned(),
-            ratios: Some(harmless(words)),
+            side_by_side: Some(seen.clone()),
             ..LivePoint::default()
         }));
     }
@@ -173,7 +171,7 @@ mod tests {
                 percent: None,
             });
             live.see(&LiveSnapshot::default());
-            live.see_ratios("after 3 rounds\u{1b}");
+            live.see_side_by_side(&SideBySide::default());
         }
         // Everything that fits into the queue is written, and in time.
         drop(live.next.take());

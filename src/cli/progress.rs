@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use super::live::{Forecast, Live, TICK};
 use super::live_file::{EVERY, LiveFile};
 use super::{has_viewer, output};
-use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, TrialStart};
-use crate::record::metrics::Quantity;
-use crate::record::{Load, Purpose, Trial, format};
+use crate::measure::{LiveSnapshot, Observer, TrialStart};
+use crate::record::{Load, Purpose, SideBySide, Trial, format};
 
 /// The outcome of a trial with short-lived clients.
 fn jobs(load: &Load) -> String {
@@ -99,10 +98,10 @@ impl Observer for RunProgress {
         }
     }
 
-    fn on_ratios(&mut self, seen: &RatiosSoFar) {
-        self.file.see_ratios(&so_far(seen));
+    fn on_side_by_side(&mut self, seen: &SideBySide) {
+        self.file.see_side_by_side(seen);
         if let Some(live) = &self.live {
-            live.see_ratios(seen);
+            live.see_side_by_side(seen);
         }
     }
 
@@ -125,23 +124,6 @@ fn times(load: &Load) -> String {
         let p99 = format::or_absent(latency.p99_us, format::time);
         format!(", p50 {p50}, p99 {p99}")
     })
-}
-
-/// The comparison so far: "after 120 rounds, requests/s relative to epoll: select 0.940 (0.929–0.951)".
-fn so_far(seen: &RatiosSoFar) -> String {
-    let servers = seen.servers.iter();
-    let rates: Vec<String> = servers
-        .filter_map(|server| {
-            let ratio = Quantity::of_ratio(server.ratio?).as_ratio();
-            Some(format!("{} {ratio}", server.name))
-        })
-        .collect();
-    format!(
-        "after {}, requests/s relative to {}: {}",
-        format::counted(seen.rounds, "round"),
-        seen.reference,
-        rates.join(", ")
-    )
 }
 
 /// The shortest run whose duration is announced.

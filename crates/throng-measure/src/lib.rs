@@ -25,7 +25,7 @@ mod stage;
 pub mod trace;
 
 pub use cluster::live_snapshot::{LiveSnapshot, Rate, TimeEstimate};
-pub use runner::observer::{Observer, RatiosSoFar, ServerSoFar, TrialStart};
+pub use runner::observer::{Observer, TrialStart};
 pub use runner::run::run;
 pub use runner::run_spec::{RunSpec, begun, utc_now};
 pub use servers::hooks::MOST_PORTS;

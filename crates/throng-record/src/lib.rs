@@ -72,7 +72,7 @@ pub use invalid::{counting, leaves_clients_unserved, set_aside, to_repeat};
 pub use latency::Latency;
 pub use limit::{Attempt, Cause, Find, Limit, LimitResult, SearchEnding, StoppedAt, TriedValue};
 pub use link::Link;
-pub use live::{LIVE, LivePoint, LiveTrial, read_live};
+pub use live::{LIVE, LivePoint, LiveTrial, ServerSoFar, SideBySide, read_live};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, LifeFairness, Load, OpenLoop,
     ProbeClients, ReplyBytes, SessionStep, Sessions, TimesOverWindow, TlsFigures, Window,

@@ -1,17 +1,18 @@
 //! The state of the running trial, for `throng view`: `live.jsonl` in the record's directory. It is not part of the
 //! record: it is rewritten with each trial, removed when the run ends, and never synced.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::metrics::Quantity;
 use super::open_if_there;
 
 /// Name of the file.
 pub const LIVE: &str = "live.jsonl";
 
-/// Maximum bytes that are read.
+/// Maximum bytes that are read of the first line, and of the latest points.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The running trial; the first line.
@@ -56,21 +57,61 @@ pub struct LivePoint {
     /// The same for the clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_cpu_percent: Option<f64>,
-    /// The comparison so far of servers that are measured side by side, as text.
+    /// The servers, if they are measured side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratios: Option<String>,
+    pub side_by_side: Option<SideBySide>,
+}
+
+/// The comparison so far of servers that are measured side by side.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SideBySide {
+    /// Rounds so far; 0 while the servers warm up one after the other.
+    pub rounds: u32,
+    /// Name of the reference.
+    pub reference: String,
+    /// Each server, the reference first.
+    pub servers: Vec<ServerSoFar>,
+    /// Progress of the rounds in time or number, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_done: Option<f64>,
+}
+
+/// One server: medians over its last slices.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerSoFar {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_us: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_us_per_request: Option<f64>,
+    /// Its requests per second relative to the reference, over all rounds, if there are enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Quantity>,
 }
 
 /// The running trial in the record at `directory`, with its points in chronological order; `None` if no trial is
 /// reported. Unreadable parts are skipped: the run may still be writing them.
 pub fn read_live(directory: &Path) -> Option<(LiveTrial, Vec<LivePoint>)> {
-    let file = open_if_there(&directory.join(LIVE)).ok()??;
+    let mut file = BufReader::new(open_if_there(&directory.join(LIVE)).ok()??);
+    let mut first = Vec::new();
+    (&mut file)
+        .take(MOST_BYTES)
+        .read_until(b'\n', &mut first)
+        .ok()?;
+    let trial = serde_json::from_slice(&first).ok()?;
+    let end = file.get_ref().metadata().ok()?.len();
+    let from = end.saturating_sub(MOST_BYTES).max(first.len() as u64);
+    file.seek(SeekFrom::Start(from)).ok()?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let mut lines = text.lines();
-    let trial = serde_json::from_str(lines.next()?).ok()?;
-    let points = lines.filter_map(|line| serde_json::from_str(line).ok());
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let points = lines.filter_map(|line| serde_json::from_slice(line).ok());
     Some((trial, points.collect()))
 }
 

@@ -80,7 +80,10 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
                 label { "Filter by host, command or commit " input type="search" name="q" value=(words) autocomplete="off"; }
                 button type="submit" { "Show" }
             }
-            div.figures { @for name in OF_HISTORY { (drawn(name, &points)) } }
+            section.now aria-label="Runs with the load and machine of the latest" {
+                p.hint { "The latest run, and all earlier ones with its load and machine:" }
+                div.figures { @for name in OF_HISTORY { (drawn(name, &points)) } }
+            }
             (table(&points, &occasions))
         }
     };
@@ -154,13 +157,27 @@ fn answer(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Mar
                         a href=(page_of(&occasions[point.place].0, "")) { (time(&point.occasion.started_at)) } ": "
                         (changes(point)) "."
                     }
-                    None if compared > 0 => { "No significant change in " (count(compared, "comparison")) "." }
+                    None if compared > 0 => { "No significant change in " (count(compared, "comparison")) " of a run with the previous one." }
                     None => "Nothing to compare yet: this needs two runs of six trials each with the same load and machine.",
                 }
             }
+            @if let Some(latest) = points.last() { p.of { (latest_values(latest)) } }
             p.fine {
                 "Each run is compared with the previous one that has the same load and machine. Changes are marked if they are \
                  significant (95 %, Holm-corrected). Runs are not interleaved, so changes on the machine show too."
+            }
+        }
+    }
+}
+
+/// The values of a run.
+fn latest_values(latest: &HistoryPoint<'_>) -> Markup {
+    let metrics = OF_HISTORY.iter().filter_map(|name| named(name));
+    html! {
+        span { "latest run" @if latest.before.is_some() && latest.changes.is_empty() { ", with too few trials to compare" } ":" }
+        @for metric in metrics {
+            @if let Some(measured) = latest.course.measures.get(metric.name) {
+                span { (metric.label) " " b { (metric.text(measured.value)) } }
             }
         }
     }
@@ -200,7 +217,6 @@ fn drawn(name: &'static str, points: &[HistoryPoint<'_>]) -> Markup {
         next = points[index].before;
     }
     alike.reverse();
-    let title = format!("{}, runs like the latest", metric.label);
     let x = Axis {
         from_zero: false,
         named: (1..)
@@ -212,7 +228,14 @@ fn drawn(name: &'static str, points: &[HistoryPoint<'_>]) -> Markup {
         ..Axis::linear("started (UTC)", None)
     };
     let y = Axis::linear(metric.label, unit);
-    chart(Kind::Lines, name, &title, x, y, vec![(metric.label, alike)])
+    chart(
+        Kind::Lines,
+        name,
+        metric.label,
+        x,
+        y,
+        vec![(metric.label, alike)],
+    )
 }
 
 /// Times without the year, and without the day, if all have the same: "11-28 19:27", "19:27".

@@ -21,6 +21,7 @@ mod response;
 mod run;
 mod runs;
 mod server;
+mod so_far;
 mod trial;
 
 pub use server::Viewer;

@@ -13,10 +13,11 @@ use super::list::{says, standing};
 use super::page::{above, badge, chart, document, some, time, to_history};
 use super::response::{Response, whole};
 use super::runs::{RunEntry, Runs, State};
-use super::trial::{self, column};
+use super::so_far;
+use super::trial::column;
 use throng_record::format::{ABSENT, counted, span, whole as grouped};
 use throng_record::metrics::{Metric, of_trial};
-use throng_record::{self as record, LivePoint, LiveTrial, Trial, Trials, read_live};
+use throng_record::{self as record, LivePoint, LiveTrial, SideBySide, Trial, Trials, read_live};
 use throng_report::document::html::blocks;
 use throng_report::document::{Block, Cell, Column, Role, Row, Style, Table, Text};
 use throng_report::figures::{Axis, Kind, Point};
@@ -40,12 +41,15 @@ pub(super) struct Progress {
     left_s: Option<f64>,
     /// The name of the record of these trials: the run, or one of its parts.
     current: String,
+    /// The servers, if they are measured side by side now.
+    #[serde(skip)]
+    side_by_side: Option<SideBySide>,
     /// The running trial, with its values over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     now: Option<(LiveTrial, Vec<LivePoint>)>,
     /// The latest trials while the run is active, newest first.
     last: Vec<Trial>,
-    /// The latest trial of each server among those that were read.
+    /// The servers so far.
     #[serde(skip)]
     servers: Markup,
     /// Why the latest trials cannot be shown.
@@ -64,24 +68,37 @@ impl Progress {
             Ok(last) => (last.unwrap_or_default(), None),
             Err(error) => (Vec::new(), Some(format!("{error:#}"))),
         };
-        let servers = trial::latest_of_each(&current.name, &current.servers, &last);
-        last.truncate(LATEST);
-        let left_s = run.planned.filter(|_| !last.is_empty()).map(|planned| {
-            let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
-            let rest = planned.saturating_sub(run.trials) as f64 * mean;
+        // The next part may already be running although its first trial has not ended.
+        let mut writing = run.parts.iter().rev().chain([&run]).filter(|_| is_running);
+        let now = writing.find_map(|part| read_live(&part.directory));
+        drop(writing);
+        let side_by_side = now.as_ref().and_then(|(_, points)| {
+            let mut latest = points.iter().rev();
+            latest.find_map(|point| point.side_by_side.clone())
+        });
+        // Servers side by side end their trials together.
+        let has_pace = side_by_side.is_none() && !last.is_empty();
+        let planned = run.planned.filter(|planned| *planned > 0);
+        let left_s = planned.filter(|_| has_pace).map(|all| {
+            let latest = &last[..last.len().min(LATEST)];
+            let mean = latest.iter().map(|trial| trial.took_s).sum::<f64>() / latest.len() as f64;
+            let rest = all.saturating_sub(run.trials) as f64 * mean;
             let since = current
                 .read_at
                 .map_or(0.0, |trials| trials.elapsed().as_secs_f64());
             // The running trial may take longer than the previous ones did.
             (rest - since.min(mean)).max(0.0)
         });
-        let planned = run.planned.filter(|planned| *planned > 0);
-        // The next part may already be running although its first trial has not ended.
-        let mut writing = run.parts.iter().rev().chain([&run]).filter(|_| is_running);
-        let now = writing.find_map(|part| read_live(&part.directory));
-        drop(writing);
+        let servers = match &side_by_side {
+            Some(seen) => so_far::side_by_side(seen),
+            None => so_far::latest_trials(&current, &last),
+        };
+        last.truncate(LATEST);
+        let of_rounds = side_by_side.as_ref().and_then(|seen| seen.share_done);
+        let of_trials = || planned.map(|all| run.trials.min(all) * 100 / all);
         Self {
-            percent: planned.map(|planned| run.trials.min(planned) * 100 / planned),
+            percent: of_rounds.map_or_else(of_trials, |share| Some((share * 100.0) as u64)),
+            side_by_side,
             left_s,
             current: current.name,
             now,
@@ -95,9 +112,11 @@ impl Progress {
     /// The progress as text: "trial 7 of 66, 9 %, about 2m 10s left".
     fn words(&self) -> String {
         let trials = self.run.trials;
-        let mut words = vec![match self.run.planned {
-            Some(planned) => format!("trial {} of {planned}", (trials + 1).min(planned)),
-            None => format!("trial {}", trials + 1),
+        let mut words = vec![match (&self.side_by_side, self.run.planned) {
+            (Some(seen), _) if seen.rounds == 0 => "warm-up".to_owned(),
+            (Some(seen), _) => format!("round {}", grouped(seen.rounds.into())),
+            (None, Some(planned)) => format!("trial {} of {planned}", (trials + 1).min(planned)),
+            (None, None) => format!("trial {}", trials + 1),
         }];
         words.extend(self.percent.map(|percent| format!("{percent} %")));
         words.extend(self.left_s.and_then(|left| {
@@ -276,17 +295,18 @@ pub(super) fn live(progress: &Progress) -> Markup {
                     p.of {
                         (badge(run.state))
                         @if progress.current != run.name { span { "part " b { (last_name(&progress.current)) } } }
-                        @if let Some((trial, points)) = &progress.now { (now(trial, points)) }
+                        @match &progress.now {
+                            Some((trial, _)) if progress.side_by_side.is_some() => span { "with " (counted(trial.clients, "client")) }
+                            Some((trial, points)) => (now(trial, points))
+                            None => {}
+                        }
                     }
                     @if let Some(percent) = progress.percent {
                         progress.wide max="100" value=(percent) aria-label="Trials done" {}
                     }
                 }
-                section.results aria-labelledby="servers" {
-                    h2 #servers { "Latest trial of each server" }
-                    (progress.servers)
-                }
-                @if let Some((_, points)) = &progress.now { (charts(points)) }
+                (progress.servers)
+                @if let Some((_, points)) = progress.now.as_ref().filter(|_| progress.side_by_side.is_none()) { (charts(points)) }
             }
             @if let Some(unread) = &progress.unread { div.warning { p { (unread) } } }
         }
@@ -295,25 +315,23 @@ pub(super) fn live(progress: &Progress) -> Markup {
 
 /// The running trial as text.
 fn now(trial: &LiveTrial, points: &[LivePoint]) -> Markup {
-    let last = points.last();
+    let phase = points.last().map_or("", |point| &point.phase);
     html! {
         span {
             "now " b { (trial.server) } " with " (counted(trial.clients, "client")) ", " (trial.occasion)
-            @if let Some(last) = last { ", " (last.phase) }
+            @if !phase.is_empty() { ", " (phase) }
         }
-        @if let Some(ratios) = last.and_then(|last| last.ratios.as_ref()) { span { (ratios) } }
     }
 }
 
 /// The running trial as charts, once there is something to draw.
 fn charts(points: &[LivePoint]) -> Markup {
-    if points.iter().filter(|point| point.ratios.is_none()).count() < 2 {
+    if points.len() < 2 {
         return html! {};
     }
     let line = |of: &dyn Fn(&LivePoint) -> Option<f64>| -> Vec<Point> {
         let known = points
             .iter()
-            .filter(|point| point.ratios.is_none())
             .filter_map(|point| Some((point.at_s, of(point)?)));
         known
             .filter(|(at, value)| at.is_finite() && value.is_finite())

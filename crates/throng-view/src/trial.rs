@@ -56,39 +56,10 @@ pub(super) fn selected(run: &RunEntry, query: &str) -> Result<Trial, Refused> {
 /// A table of trials of a run, each with a link to its page.
 pub(super) fn table(run: &str, trials: &[Trial]) -> Markup {
     let rows = trials.iter().map(|trial| row(run, trial)).collect();
-    with_rows("Trials", vec![Column::text("Trial")], rows)
-}
-
-/// Every server with the latest trial of it among `trials`, newest first; nothing but its name if there is none.
-pub(super) fn latest_of_each(run: &str, servers: &[String], trials: &[Trial]) -> Markup {
-    let rows = servers.iter().map(|server| {
-        let latest = trials.iter().find(|trial| trial.server == *server);
-        match latest {
-            Some(trial) => {
-                let to = page_of(run, &format!("trial?index={}", trial.index));
-                let of = format!("{}, {}", counted(trial.clients, "client"), trial.occasion());
-                let mut latest_row = row(run, trial);
-                latest_row.name = Text::default().then(server.as_str(), Style::Page(to));
-                if trial.failure.is_none() {
-                    latest_row.cells.insert(0, Cell::plain(of));
-                }
-                latest_row
-            }
-            None => Row {
-                why: "no trial yet".to_owned(),
-                ..Row::of(server.as_str(), Vec::new())
-            },
-        }
-    });
-    let names = vec![Column::text("Server"), Column::text("Latest trial")];
-    with_rows("Latest trial of each server", names, rows.collect())
-}
-
-fn with_rows(caption: &str, names: Vec<Column>, rows: Vec<Row>) -> Markup {
-    let mut columns = names;
+    let mut columns = vec![Column::text("Trial")];
     columns.extend(of_trial().map(column));
     columns.push(Column::number("Duration"));
-    blocks(&[Block::Table(Table::of(caption, columns, rows))])
+    blocks(&[Block::Table(Table::of("Trials", columns, rows))])
 }
 
 fn row(run: &str, trial: &Trial) -> Row {

@@ -18,7 +18,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::output::{self, harmless};
-use crate::measure::{LiveSnapshot, RatiosSoFar};
+use crate::measure::LiveSnapshot;
+use crate::record::SideBySide;
 pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
 use view::State;
@@ -77,9 +78,9 @@ impl Live {
     }
 
     /// Updates the comparison of servers that are measured side by side.
-    pub(super) fn see_ratios(&self, seen: &RatiosSoFar) {
+    pub(super) fn see_side_by_side(&self, seen: &SideBySide) {
         if let Some(state) = &mut self.shared.lock().state {
-            state.see_ratios(seen, Instant::now());
+            state.see_side_by_side(seen, Instant::now());
         }
     }
 

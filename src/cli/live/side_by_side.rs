@@ -4,9 +4,9 @@
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
-use crate::measure::{RatiosSoFar, ServerSoFar};
 use crate::record::format::{self, or_absent, printable};
 use crate::record::metrics::Quantity;
+use crate::record::{ServerSoFar, SideBySide};
 
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const UNDECIDED: Style = Style::new().fg(Color::Cyan);
@@ -37,7 +37,7 @@ const RANGES: [(f64, &str); 9] = [
 ];
 
 /// A heading and the servers, in at most `rows` rows. If they do not all fit, the last row shows how many are left.
-pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'static>> {
+pub(super) fn table(seen: &SideBySide, width: usize, rows: usize) -> Vec<Line<'static>> {
     let others = NUMBERS + GAP + SHORTEST_BAR;
     let most = NAME.min(width.saturating_sub(others)).max(6);
     let names = seen
@@ -50,7 +50,7 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     let left = width.saturating_sub(names + NUMBERS + GAP).min(LONGEST_BAR);
     // With an odd number of cells, 1 has a cell of its own.
     let cells = (left.max(1) - 1) / 2 * 2 + 1;
-    let ratios = seen.servers.iter().filter_map(interval);
+    let ratios = seen.servers.iter().filter_map(|server| server.ratio);
     let ends = ratios.flat_map(|ratio| [ratio.low, ratio.high, Some(ratio.value)]);
     let farthest = ends
         .flatten()
@@ -59,7 +59,8 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     let fits = RANGES.iter().find(|(end, _)| farthest <= *end);
     let (range, words) = fits.unwrap_or(&RANGES[RANGES.len() - 1]);
     let has_bars = cells >= SHORTEST_BAR;
-    let above_bars = if has_bars { *words } else { "" };
+    let has_ratios = seen.servers.iter().any(|server| server.ratio.is_some());
+    let above_bars = if has_bars && has_ratios { *words } else { "" };
     let heading = format!(
         "{:names$} {:>10} {:>9} {:>9} {:>11} {:>13}  {above_bars:^cells$}",
         "server", "requests/s", "p50", "p99", "CPU/request", "rate"
@@ -86,7 +87,7 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
         let mut spans = vec![Span::raw(text)];
         if has_bars {
             spans.push(Span::raw(" ".repeat(GAP)));
-            spans.push(bar(interval(server), *range, cells));
+            spans.push(bar(server.ratio, *range, cells));
         }
         Line::from(spans)
     }));
@@ -95,11 +96,6 @@ pub(super) fn table(seen: &RatiosSoFar, width: usize, rows: usize) -> Vec<Line<'
     }
     lines.truncate(rows);
     lines
-}
-
-/// The rate relative to that of the reference.
-fn interval(server: &ServerSoFar) -> Option<Quantity> {
-    server.ratio.map(Quantity::of_ratio)
 }
 
 /// An interval around 1, which is in the middle.
@@ -134,7 +130,7 @@ fn name(server: &ServerSoFar, most: usize) -> String {
 
 /// The rate relative to that of the reference: "0.940 ±1.2 %".
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
-    let Some(ratio) = interval(server) else {
+    let Some(ratio) = server.ratio else {
         return if server.name == reference {
             "reference".to_owned()
         } else {

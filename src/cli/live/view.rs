@@ -10,7 +10,8 @@ use ratatui_core::text::{Line, Span};
 use super::clock::{Clock, Times};
 use super::side_by_side;
 use super::trend::Trend;
-use crate::measure::{LiveSnapshot, RatiosSoFar};
+use crate::measure::LiveSnapshot;
+use crate::record::SideBySide;
 use crate::record::format::{self, ABSENT, or_absent, printable, span};
 
 /// Styles that are readable on light and dark backgrounds.
@@ -33,8 +34,8 @@ pub(super) struct State {
     clock: Clock,
     has_server: bool,
     live_snapshot: LiveSnapshot,
-    /// The comparison of servers that are measured side by side, if there is one yet.
-    ratios: Option<RatiosSoFar>,
+    /// The servers, if they are measured side by side.
+    side_by_side: Option<SideBySide>,
     share: Option<f64>,
     times: Times,
     rate: Trend,
@@ -56,7 +57,7 @@ impl State {
             clock,
             has_server,
             live_snapshot,
-            ratios: None,
+            side_by_side: None,
             share: None,
             rate: Trend::default(),
             slow: Trend::default(),
@@ -73,14 +74,16 @@ impl State {
     }
 
     /// Updates the comparison.
-    pub(super) fn see_ratios(&mut self, seen: &RatiosSoFar, now: Instant) {
+    pub(super) fn see_side_by_side(&mut self, seen: &SideBySide, now: Instant) {
         let servers = format::counted(seen.servers.len() as u32, "server");
         self.heading = format!("{servers} side by side");
-        self.what = format!("round {}", format::whole(f64::from(seen.rounds)));
-        self.live_snapshot.phase = "measure";
-        self.share = Some(seen.share_done.min(1.0));
+        (self.what, self.live_snapshot.phase) = match seen.rounds {
+            0 => ("before round 1".to_owned(), "warm-up"),
+            rounds => (format!("round {}", format::whole(rounds.into())), "measure"),
+        };
+        self.share = seen.share_done.map(|share| share.min(1.0));
         self.times = self.clock.times(self.share, now);
-        self.ratios = Some(seen.clone());
+        self.side_by_side = Some(seen.clone());
     }
 
     /// Called before each draw: appends the current values to the trends.
@@ -229,7 +232,7 @@ pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
     let width = usize::from(columns);
     let figures = state.figures();
     let mut lines = vec![vec![state.title()], vec![state.progress(width)]];
-    if let Some(seen) = &state.ratios {
+    if let Some(seen) = &state.side_by_side {
         let room = usize::from(rows).saturating_sub(lines.len());
         let table = side_by_side::table(seen, width, room);
         lines.extend(table.into_iter().map(|line| vec![line]));
@@ -267,8 +270,9 @@ mod tests {
     use super::super::clock::Forecast;
     use super::super::screen::lines;
     use super::*;
-    use crate::measure::{ServerSoFar, TimeEstimate};
-    use crate::record::LoadSnapshot;
+    use crate::measure::TimeEstimate;
+    use crate::record::metrics::Quantity;
+    use crate::record::{LoadSnapshot, ServerSoFar};
     use crate::stats::LogRatio;
 
     fn running() -> State {
@@ -346,6 +350,13 @@ mod tests {
         insta::assert_snapshot!(drawn(&state, 79, 23, false));
     }
 
+    fn so_far(name: &str) -> ServerSoFar {
+        ServerSoFar {
+            name: name.to_owned(),
+            ..ServerSoFar::default()
+        }
+    }
+
     fn side_by_side() -> State {
         let server = |name: &str, rate: f64, ratio: f64| ServerSoFar {
             name: name.to_owned(),
@@ -353,16 +364,18 @@ mod tests {
             p50_us: Some(1e8 / rate),
             p99_us: Some(5e8 / rate),
             cpu_us_per_request: Some(1e6 / rate),
-            ratio: (ratio < 1.0).then(|| LogRatio {
-                log: ratio.ln(),
-                error: 0.004,
-                floor: 0.0,
-                freedom: 100.0,
-                pairs: 100,
+            ratio: (ratio < 1.0).then(|| {
+                Quantity::of_ratio(LogRatio {
+                    log: ratio.ln(),
+                    error: 0.004,
+                    floor: 0.0,
+                    freedom: 100.0,
+                    pairs: 100,
+                })
             }),
         };
         let mut state = running();
-        let seen = RatiosSoFar {
+        let seen = SideBySide {
             rounds: 1234,
             reference: "epoll".to_owned(),
             servers: vec![
@@ -370,9 +383,9 @@ mod tests {
                 server("poll", 45_500.0, 0.31),
                 server("select --fd-setsize 20000", 34_500.0, 0.23),
             ],
-            share_done: 0.4,
+            share_done: Some(0.4),
         };
-        state.see_ratios(&seen, Instant::now());
+        state.see_side_by_side(&seen, Instant::now());
         state
     }
 
@@ -382,6 +395,25 @@ mod tests {
         insta::assert_snapshot!(both.join("\n\n"));
         let low = drawn(&side_by_side(), 79, 5, false);
         assert!(low.ends_with("and 2 more"), "{low}");
+    }
+
+    #[test]
+    fn servers_that_warm_up_one_after_the_other() {
+        let mut state = running();
+        let (warm, cold) = (
+            ServerSoFar {
+                requests_per_s: Some(1.5e5),
+                ..so_far("epoll")
+            },
+            so_far("poll"),
+        );
+        let seen = SideBySide {
+            reference: "epoll".to_owned(),
+            servers: vec![warm, cold],
+            ..SideBySide::default()
+        };
+        state.see_side_by_side(&seen, Instant::now());
+        insta::assert_snapshot!(drawn(&state, 79, 23, false));
     }
 
     #[test]

@@ -14,7 +14,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use throng::record::{Ending, Lock, Run, SCHEMA_VERSION, Store, Study, StudyPart, Trial};
+use throng::record::metrics::Quantity;
+use throng::record::{
+    Ending, LIVE, LivePoint, LiveTrial, Lock, Run, SCHEMA_VERSION, ServerSoFar, SideBySide, Store,
+    Study, StudyPart, Trial,
+};
 
 use super::throng;
 use crate::support::program::{THRONG, word};
@@ -317,6 +321,53 @@ fn are_compared(view: &View) {
         .assert_contains(404, &["No run has this name."]);
 }
 
+/// A server that was measured side by side with epoll for some rounds.
+fn so_far(name: &str) -> ServerSoFar {
+    ServerSoFar {
+        name: name.to_owned(),
+        requests_per_s: Some(1e5),
+        ratio: (name != "epoll").then_some(Quantity {
+            low: Some(0.4),
+            high: Some(0.6),
+            ..Quantity::bare(0.5)
+        }),
+        ..ServerSoFar::default()
+    }
+}
+
+/// The run "now" of a view, as its servers warm up and are measured side by side.
+fn is_seen_side_by_side(view: &View, record: &Path) {
+    let side_by_side = |rounds| {
+        let point = LivePoint {
+            side_by_side: Some(SideBySide {
+                rounds,
+                reference: "epoll".to_owned(),
+                servers: ["epoll", "select"].map(so_far).into(),
+                share_done: (rounds > 0).then_some(0.25),
+            }),
+            ..LivePoint::default()
+        };
+        let lines = [
+            serde_json::to_string(&LiveTrial::default()).expect("a line"),
+            serde_json::to_string(&point).expect("a line"),
+        ];
+        fs::write(record.join(LIVE), lines.join("\n") + "\n").expect("there is room");
+        view.get("/run/now/")
+    };
+    side_by_side(0).assert_contains(200, &["warm-up", "Each server as it warms up"]);
+    side_by_side(12).assert_contains(
+        200,
+        &[
+            "round 12",
+            "25 %",
+            "Side by side, after 12 rounds",
+            "0.50 (0.40–0.60)",
+            "reference",
+        ],
+    );
+    fs::remove_file(record.join(LIVE)).expect("it is there");
+}
+
 #[test]
 fn a_running_run_is_watched() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -349,10 +400,11 @@ fn a_running_run_is_watched() {
         &[
             "trial 7 of 7",
             "100 %",
-            "Latest trial of each server",
+            "Latest trials: requests/s",
             "Report of the trials so far",
         ],
     );
+    is_seen_side_by_side(&view, &directory.path().join("now"));
     view.get("/")
         .assert_contains(200, &["1 running", "<progress"]);
     view.get("/run/now/report.html")

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::cluster::live_snapshot::{LiveSnapshot, TimeEstimate};
-use throng_record::{Purpose, Trial};
-use throng_stats::paired::LogRatio;
+use throng_record::{Purpose, SideBySide, Trial};
 use throng_sys::signal::Stop;
 
 /// The start of a trial.
@@ -39,36 +38,11 @@ pub trait Observer {
     }
     /// Called many times per second while a load runs, between two samples, so it must be quick.
     fn on_snapshot(&mut self, _: &LiveSnapshot) {}
-    /// Called about once per second while servers are measured side by side.
-    fn on_ratios(&mut self, _: &RatiosSoFar) {}
+    /// Called about once per second while servers are measured side by side or warm up for it.
+    fn on_side_by_side(&mut self, _: &SideBySide) {}
     /// A trial has ended and is on disk. Not called if a server did not start and this ends the run: the error that
     /// follows describes it.
     fn on_end(&mut self, trial: &Trial);
-}
-
-/// The comparison so far of servers that are measured side by side.
-#[derive(Debug, Clone, Default)]
-pub struct RatiosSoFar {
-    /// Rounds so far.
-    pub rounds: u32,
-    /// Name of the reference.
-    pub reference: String,
-    /// Each server, the reference first.
-    pub servers: Vec<ServerSoFar>,
-    /// Progress in time or rounds, from 0 to 1.
-    pub share_done: f64,
-}
-
-/// One server: medians over its last slices.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ServerSoFar {
-    pub name: String,
-    pub requests_per_s: Option<f64>,
-    pub p50_us: Option<f64>,
-    pub p99_us: Option<f64>,
-    pub cpu_us_per_request: Option<f64>,
-    /// Its requests per second relative to the reference, over all rounds, if there are enough.
-    pub ratio: Option<LogRatio>,
 }
 
 /// The observer of a trial, and the signal that may stop it.

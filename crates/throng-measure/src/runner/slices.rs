@@ -18,12 +18,13 @@ use super::trial::{self, Live, Setup};
 use crate::cluster::{LoadNews, Origin};
 use crate::profile::{self, Watch};
 use crate::stage::{Halt, Stage, failed};
-use ratios::{are_precise, so_far};
+use ratios::{WarmUps, are_precise, so_far};
 use server_cpu::ServerCpu;
 use throng_record::load_event::{NextSlice, SliceStats};
 use throng_record::{FailedStage, Phase, Slice, WarmUp, Why};
 use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
+use throng_sys::signal::Stop;
 
 /// The slices of servers side by side.
 pub(crate) struct Plan {
@@ -95,12 +96,13 @@ pub(crate) fn run(
 ) -> (Vec<ServerSlices>, Option<OtherCpu>) {
     let mut origins: Vec<Origin> = members.iter().map(|_| Origin::Here).collect();
     let mut visited: Vec<Stage<SlicedServer<'_>>> = Vec::new();
+    let mut warm_ups = WarmUps::begin(plan, members, audience);
     for (member, origin) in members.iter().zip(&mut origins) {
         let is_over = audience.stop.requested() || is_ended(plan, &visited);
         visited.push(if is_over {
             Err(Halt::Interrupted)
         } else {
-            SlicedServer::begin(plan, member, origin, audience)
+            SlicedServer::begin(plan, member, origin, &mut warm_ups, audience)
         });
     }
     let mut others = None;
@@ -177,7 +179,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
         if now >= look_at {
             audience
                 .observer
-                .on_ratios(&so_far(plan, visited, round + 1, began));
+                .on_side_by_side(&so_far(plan, visited, round + 1, began));
             for server in visited.iter_mut() {
                 if let Ok(seen) = server
                     && let Err(halt) = seen.sample()
@@ -310,6 +312,7 @@ impl<'a> SlicedServer<'a> {
         plan: &Plan,
         member: &Member<'a>,
         origin: &'a mut Origin,
+        warm_ups: &mut WarmUps,
         audience: &mut Audience<'_>,
     ) -> Stage<Self> {
         let mut live = Live::begin(member.setup, origin, audience.stop)?;
@@ -347,14 +350,15 @@ impl<'a> SlicedServer<'a> {
             visited.live.server.freeze(true)?;
         }
         visited.live.proceed()?;
-        visited.warm_up(plan, audience)?;
+        let stop = audience.stop;
+        visited.warm_up(plan, |slice| warm_ups.see(member, slice, audience), stop)?;
         visited.main_thread =
             main_thread::of(visited.server_cpu.tree.pids()).filter(|_| is_started);
         Ok(visited)
     }
 
     /// Warms the server up, until its rate and its CPU time per request are level, but no longer than the limit.
-    fn warm_up(&mut self, plan: &Plan, audience: &Audience<'_>) -> Stage<()> {
+    fn warm_up(&mut self, plan: &Plan, mut see: impl FnMut(&Slice), stop: Stop) -> Stage<()> {
         let (began, before) = (Instant::now(), self.setup.load.load.warm_up);
         let mut level = Level::default();
         // If slices are too short, many are needed.
@@ -363,9 +367,10 @@ impl<'a> SlicedServer<'a> {
             if let Some(slice) = self.have(length, true, 0)? {
                 self.replies_per_s = slice.requests_per_s().unwrap_or_default();
                 level.push([slice.requests_per_s(), slice.server_cpu_us_per_request()]);
+                see(&slice);
             }
             let took = before + began.elapsed();
-            if level.is_reached() || took >= plan.warm_up_limit || audience.stop.requested() {
+            if level.is_reached() || took >= plan.warm_up_limit || stop.requested() {
                 self.warm_up = Some(WarmUp::ended(took.as_secs_f64(), &level));
                 return Ok(());
             }

@@ -67,6 +67,11 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Setup<'_> {
+    /// Name of the server.
+    pub(super) fn name(&self) -> &str {
+        &self.launch.info.name
+    }
+
     /// The server's address, as given to the clients and to the server.
     fn named(&self, address: &Endpoint) -> Named {
         let running = self.launch.info.running();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Combine, METRICS, Metric, Source, named};
 use crate::Trial;
@@ -13,7 +13,7 @@ use throng_stats::paired::{LEVEL, LogRatio};
 
 /// A value over several trials or slices, with its 95 % interval from 6 on; of 2 to 5, with their range. Both are those
 /// of the median: [`Quantity::estimator`] names it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Quantity {
     pub value: f64,
     /// Lower end of the interval.
@@ -23,13 +23,13 @@ pub struct Quantity {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// Whether these ends are the minimum and maximum of too few trials, instead of a 95 % interval.
-    #[serde(rename = "range", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, rename = "range", skip_serializing_if = "std::ops::Not::not")]
     pub is_range: bool,
     /// Whether it is the median of slices, instead of trials.
-    #[serde(rename = "slices", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, rename = "slices", skip_serializing_if = "std::ops::Not::not")]
     pub is_of_slices: bool,
     /// Of a ratio: whether the true one is at least as far from 1.
-    #[serde(rename = "bound", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, rename = "bound", skip_serializing_if = "std::ops::Not::not")]
     pub is_bound: bool,
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use super::{Plan, SlicedServer};
-use crate::runner::observer::{RatiosSoFar, ServerSoFar};
+use super::{Member, Plan, SlicedServer, TICK};
+use crate::runner::observer::Audience;
 use crate::stage::Stage;
-use throng_record::Slice;
+use throng_record::metrics::Quantity;
+use throng_record::{ServerSoFar, SideBySide, Slice};
 use throng_stats::median;
 use throng_stats::paired::log_ratio_of_slices;
 
@@ -66,41 +67,85 @@ pub(super) fn so_far(
     visited: &[Stage<SlicedServer<'_>>],
     rounds: u32,
     began: Instant,
-) -> RatiosSoFar {
+) -> SideBySide {
     let reference_visit = visited[plan.reference].as_ref().ok();
     let timed = visited.iter().flatten().filter(|seen| !seen.checks);
-    let mut servers: Vec<ServerSoFar> = timed
-        .map(|own| {
-            let last = &own.slices[own.slices.len().saturating_sub(SHOWN)..];
-            let of = |value: fn(&Slice) -> Option<f64>| {
-                median(&last.iter().filter_map(value).collect::<Vec<_>>())
-            };
-            let other = reference_visit.filter(|reference| !std::ptr::eq(*reference, own));
-            ServerSoFar {
-                name: name(own),
-                requests_per_s: of(Slice::requests_per_s),
-                p50_us: of(|slice| Some(slice.p50_us)),
-                p99_us: of(|slice| Some(slice.p99_us)),
-                cpu_us_per_request: of(Slice::server_cpu_us_per_request),
-                ratio: other.and_then(|other| {
-                    log_ratio_of_slices(&pairs(own, other, Slice::requests_per_s))
-                }),
-            }
-        })
-        .collect();
-    let reference = reference_visit.map_or_else(String::new, name);
-    servers.sort_by_key(|server| server.name != reference);
+    let servers = timed.map(|own| {
+        let other = reference_visit.filter(|reference| !std::ptr::eq(*reference, own));
+        let to = |reference| log_ratio_of_slices(&pairs(own, reference, Slice::requests_per_s));
+        ServerSoFar {
+            ratio: other.and_then(to).map(Quantity::of_ratio),
+            ..latest(own.setup.name(), &own.slices)
+        }
+    });
     let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();
-    RatiosSoFar {
+    let of_rounds = |wanted| f64::from(rounds) / f64::from(wanted);
+    SideBySide {
         rounds,
-        reference,
-        servers,
-        share_done: plan
-            .rounds
-            .map_or(of_time, |wanted| f64::from(rounds) / f64::from(wanted)),
+        share_done: Some(plan.rounds.map_or(of_time, of_rounds)),
+        ..in_order(
+            reference_visit.map_or("", |seen| seen.setup.name()),
+            servers,
+        )
     }
 }
 
-fn name(seen: &SlicedServer<'_>) -> String {
-    seen.setup.launch.info.name.clone()
+/// A server with the medians over its last slices.
+fn latest(name: &str, slices: &[Slice]) -> ServerSoFar {
+    let last = &slices[slices.len().saturating_sub(SHOWN)..];
+    let of = |value: fn(&Slice) -> Option<f64>| {
+        median(&last.iter().filter_map(value).collect::<Vec<_>>())
+    };
+    ServerSoFar {
+        name: name.to_owned(),
+        requests_per_s: of(Slice::requests_per_s),
+        p50_us: of(|slice| Some(slice.p50_us)),
+        p99_us: of(|slice| Some(slice.p99_us)),
+        cpu_us_per_request: of(Slice::server_cpu_us_per_request),
+        ratio: None,
+    }
+}
+
+/// These servers, the reference first.
+fn in_order(reference: &str, servers: impl Iterator<Item = ServerSoFar>) -> SideBySide {
+    let mut servers: Vec<ServerSoFar> = servers.collect();
+    servers.sort_by_key(|server| server.name != reference);
+    SideBySide {
+        reference: reference.to_owned(),
+        servers,
+        ..SideBySide::default()
+    }
+}
+
+/// The servers before the first round, for display: all of them from the start, each with its values once it warms up.
+pub(super) struct WarmUps {
+    so_far: SideBySide,
+    next: Instant,
+}
+
+impl WarmUps {
+    pub(super) fn begin(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'_>) -> Self {
+        let timed = members.iter().filter(|member| !member.checks);
+        let servers = timed.map(|member| latest(member.setup.name(), &[]));
+        let so_far = in_order(members[plan.reference].setup.name(), servers);
+        audience.observer.on_side_by_side(&so_far);
+        Self {
+            so_far,
+            next: Instant::now(),
+        }
+    }
+
+    /// Shows the latest slice of a server.
+    pub(super) fn see(&mut self, member: &Member<'_>, slice: &Slice, audience: &mut Audience<'_>) {
+        let name = member.setup.name();
+        let mut known = self.so_far.servers.iter_mut();
+        let own = known.find(|server| !member.checks && server.name == name);
+        if let Some(server) = own {
+            *server = latest(name, std::slice::from_ref(slice));
+            if Instant::now() >= self.next {
+                audience.observer.on_side_by_side(&self.so_far);
+                self.next = Instant::now() + TICK;
+            }
+        }
+    }
 }
