@@ -28,13 +28,13 @@ import termios
 import time
 
 DOCS = pathlib.Path(__file__).resolve().parent
-COMMAND = ["throng", "compare", "select --fd-setsize 20000", "poll", "epoll", "-n", "select", "-n", "poll", "-n", "epoll",
+COMMAND = ["throng", "compare", "select --fd-setsize 20000", "poll", "epoll", "-n", "select",
            "--clients", "10000", "--rate", "2000"]
 REFERENCE = "results/2026-11-22-vm/models"
 COLUMNS, ROWS = 100, 32
 
-# The film: seconds in all, at the end, and between two pictures at least. The answer is there after 3 seconds.
-LONGEST, STILL, APART = 13.0, 10.0, 0.15
+# The film: seconds of the answer before it begins, of the run, of the answer at the end, and between two pictures at least.
+BEFORE, RUN, AFTER, APART = 4.0, 4.0, 6.0, 0.15
 
 # A cell of the picture, and colours of a terminal.
 WIDE, TALL, SIZE, MARGIN = 9.0, 19.0, 15, 16
@@ -174,16 +174,16 @@ def recorded(program, directory):
 
 
 def shortened(typed, films):
-    """The same in no more than the longest time: what runs goes faster, what is typed does not."""
+    """The same in no more than its time: what runs goes faster, what is typed does not."""
     end = films[-1][0]
-    pace = max((end - typed) / (LONGEST - STILL - typed), 1.0)
+    pace = max((end - typed) / (RUN - typed), 1.0)
     kept = []
     for at, screen in films:
         at = at if at <= typed else typed + (at - typed) / pace
-        if kept and at > typed and at - kept[-1][0] < APART and screen != films[-1][1]:
+        if kept and at > typed and at + BEFORE - kept[-1][0] < APART and screen != films[-1][1]:
             continue
-        kept.append((at, screen))
-    return kept, kept[-1][0] + STILL, pace
+        kept.append((at + BEFORE, screen))
+    return kept, kept[-1][0] + AFTER, pace
 
 
 BLOCKS = {"█": (0, 0, 1, 1), "━": (0, 0.44, 1, 0.13), "─": (0, 0.47, 1, 0.06)}
@@ -233,7 +233,8 @@ def drawn(line, top=MARGIN):
 
 
 def film(films, length, alternative):
-    """An SVG in which each screen is there for its time; lines are written once. Where nothing moves, the last screen."""
+    """An SVG in which each screen is there for its time; lines are written once. It begins with the last screen, which is also
+    there where nothing moves."""
     width, height = short(COLUMNS * WIDE + 2 * MARGIN), short(ROWS * TALL + 2 * MARGIN)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -255,8 +256,8 @@ def film(films, length, alternative):
             f'<use href="#{places[line]}" y="{short(row * TALL)}"/>' for row, line in enumerate(screen) if line in places
         )
         is_last = end == length
-        times, values = ["0"], ["inline" if start == 0 else "none"]
-        for at, value in ((start, "inline"), (end, "none")):
+        times, values = ["0"], ["inline" if is_last else "none"]
+        for at, value in ((BEFORE, "none"), (start, "inline"), (end, "none")) if is_last else ((start, "inline"), (end, "none")):
             if 0 < at < length:
                 times.append(f"{at / length:.4f}")
                 values.append(value)

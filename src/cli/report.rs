@@ -265,8 +265,8 @@ fn unless_read_only(written: anyhow::Result<Vec<PathBuf>>) -> anyhow::Result<Vec
     })
 }
 
-/// Rows around a document: a gap, the path of its page, the note about the exit code, and the next prompt.
-const BELOW: usize = 6;
+/// Rows around a document: two gaps, the path of its page, the note about the exit code, and the next prompt.
+const BELOW: usize = 5;
 
 /// Prints a document and the path of its page.
 pub(super) fn show(document: &Document, what: &str, written: &[PathBuf]) -> anyhow::Result<()> {

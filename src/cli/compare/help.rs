@@ -1,8 +1,6 @@
 //! The end of `throng compare --help`.
 
 use crate::cli::exit::all_codes;
-use crate::record::format::list;
-use crate::record::metrics::{Combine, METRICS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,19 +30,10 @@ const SERVERS: &str = "\
 
 /// Examples, how servers are named, and the metrics of conditions.
 pub(super) fn text() -> String {
-    [EXAMPLES, SERVERS, &conditions(), &all_codes()].join("\n\n")
+    [EXAMPLES, SERVERS, CONDITIONS, &all_codes()].join("\n\n")
 }
 
-fn conditions() -> String {
-    let names = |wanted: Combine| -> Vec<&str> {
-        let metrics = METRICS.iter().filter(|metric| metric.combine == wanted);
-        metrics.map(|metric| metric.name).collect()
-    };
-    format!(
-        "Conditions of --fail-if: METRIC OPERATOR VALUE for every server, or NAME:METRIC OPERATOR VALUE for \
-         one. Operators are > >= < <=. Times and sizes need units. The median over trials or slices counts, the sum of \
-         {}, and the worst trial of {}. `throng list metrics` has all metrics.",
-        list(&names(Combine::Sum)),
-        list(&names(Combine::Greatest)),
-    )
-}
+const CONDITIONS: &str = "\
+    Conditions of --fail-if: METRIC OPERATOR VALUE for every server, or NAME:METRIC OPERATOR VALUE for one. Operators are \
+    > >= < <=. Times and sizes need units. The median over trials or slices counts, unless `throng list metrics` says sum \
+    or worst.";

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use throng::record::Study;
-use throng::record::format::{capitalized, counted};
+use throng::record::format::{capitalized, counted, list};
 use throng::report::glance::{self, sentence};
 use throng::report::render::still;
-use throng::report::study::claims::{JudgedCause, JudgedClaim};
+use throng::report::study::claims::{ClaimVerdict, JudgedCause, JudgedClaim};
 use throng::report::study::{LoadedStudy, StudyReport, load};
 
 use super::{results, summary};
@@ -33,6 +33,9 @@ struct Found {
     /// Its entry in the short page, and whether it is of a published report.
     short: String,
     is_published: bool,
+    verdicts: Vec<ClaimVerdict>,
+    /// The claim that leads its page.
+    leading: Option<JudgedClaim>,
     /// Its rows in the table of claims.
     claims: String,
     section: String,
@@ -92,15 +95,6 @@ fn read(name: String, record: &Path) -> Found {
     }
     section.extend(report.claims.iter().map(of_claim));
     section += &results::published(&summary(record));
-    let rows = report.claims.iter().enumerate().map(|(place, claim)| {
-        let study = if place == 0 {
-            format!("[{name}](#{name})")
-        } else {
-            String::new()
-        };
-        let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
-        format!("| {study} | {text} | {verdict} |\n")
-    });
     let is_published = report.study.source.is_some();
     Found {
         short: if is_published {
@@ -109,7 +103,9 @@ fn read(name: String, record: &Path) -> Found {
             own(&name, &report)
         },
         is_published,
-        claims: rows.collect(),
+        verdicts: report.claims.iter().map(|claim| claim.verdict).collect(),
+        leading: report.claims.iter().find(|claim| claim.leads).cloned(),
+        claims: rows(&format!("[{name}](#{name})"), &report),
         svg: figure.map(|(_, svg)| svg),
         section,
         name,
@@ -135,19 +131,21 @@ fn leading(name: &str, report: &StudyReport<'_>, figure: Option<&(String, String
 
 /// The claims of a study of our own with their verdicts, or what it found.
 fn own(name: &str, report: &StudyReport<'_>) -> String {
-    let claims: Vec<String> = report
-        .claims
-        .iter()
-        .map(|claim| {
-            let text = claim.text.trim_end_matches('.');
-            format!("{text}: **{}**", claim.verdict.text())
-        })
-        .collect();
-    let found = match claims.as_slice() {
-        [] => sentence(report),
-        claims => format!("{}.", claims.join("; ")),
+    let study = format!("[{name}](findings-details.md#{name})");
+    if report.claims.is_empty() {
+        return format!("| {study} | {} | |\n", sentence(report));
+    }
+    rows(&study, report)
+}
+
+/// The claims of a study as rows of a table, the first one with its name.
+fn rows(study: &str, report: &StudyReport<'_>) -> String {
+    let names = std::iter::once(study).chain(std::iter::repeat(""));
+    let row = |(name, claim): (&str, &JudgedClaim)| {
+        let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
+        format!("| {name} | {text} | {verdict} |\n")
     };
-    format!("- [{name}](findings-details.md#{name}): {found}\n")
+    names.zip(&report.claims).map(row).collect()
 }
 
 /// A record with the question, source and claims of the study as it is now, which may be newer.
@@ -229,19 +227,45 @@ fn lowered(text: &str) -> String {
         .collect()
 }
 
-/// What is found about each published report, or about the others.
+/// What is found about each published report, after the verdicts on their leading claims; or about the others.
 pub(super) fn in_short(is_published: bool) -> String {
-    let those = found()
-        .iter()
-        .filter(|one| one.is_published == is_published);
-    let text: String = those.map(|one| one.short.as_str()).collect();
-    if is_published { text + "\n" } else { text }
+    let those = || {
+        found()
+            .iter()
+            .filter(|one| one.is_published == is_published)
+    };
+    let text: String = those().map(|one| one.short.as_str()).collect();
+    if !is_published {
+        return HEAD.to_owned() + &text;
+    }
+    let all: Vec<ClaimVerdict> = those().flat_map(|one| one.verdicts.clone()).collect();
+    let counts = ClaimVerdict::ALL.map(|verdict| {
+        let count = all.iter().filter(|one| **one == verdict).count();
+        format!("{count} {}", verdict.text())
+    });
+    let leading = those().filter_map(|one| {
+        let (name, claim) = (&one.name, one.leading.as_ref()?);
+        let text = claim.text.trim_end_matches('.');
+        Some(format!(
+            "| [{name}](reports/{name}.md) | {text} | **{}** |\n",
+            claim.verdict.text()
+        ))
+    });
+    let table = HEAD.replace("claim", "leading claim") + &leading.collect::<String>();
+    format!(
+        "Of all {} published claims: {}.\n\n{table}{text}\n",
+        all.len(),
+        list(&counts)
+    )
 }
+
+const HEAD: &str = "| study | claim | verdict |\n|---|---|---|\n";
 
 /// Every claim with its verdict.
 pub(super) fn claims() -> String {
-    let head = "| study | claim | verdict |\n|---|---|---|\n".to_owned();
-    found().iter().fold(head, |table, one| table + &one.claims)
+    found()
+        .iter()
+        .fold(HEAD.to_owned(), |table, one| table + &one.claims)
 }
 
 /// A section for each study.

@@ -24,7 +24,7 @@ const WIDEST_TEXT: usize = 100;
 const LONGEST_WORD: usize = 1000;
 
 /// Lines reserved for the answer, even if a table gets no room.
-const OF_ANSWER: usize = 12;
+const OF_ANSWER: usize = 6;
 
 /// A table may be cut only if at least this many lines of it remain.
 const FEWEST_OF_TABLE: usize = 5;
@@ -54,18 +54,24 @@ pub fn text(document: &Document, width: usize, colour: bool) -> String {
 /// cut.
 pub fn within(document: &Document, screen: Screen) -> String {
     let shown: Vec<&Section> = Section::shown(&document.sections, Medium::Terminal).collect();
-    let (answers, others): (Vec<&Section>, Vec<&Section>) =
+    let (answers, mut others): (Vec<&Section>, Vec<&Section>) =
         shown.into_iter().partition(|one| one.kind == Kind::Answer);
+    // Where there is not room for all, values matter more than their explanation.
+    others.sort_by_key(|section| !has_table(section));
     let mut first = Writer::new(screen, None);
     if !document.question.is_empty() {
         first.wrap(&document.question.as_str().into(), STRONG);
     }
-    let whole = answer(&answers, screen, true);
+    let whole = answer(&answers, screen, true, None);
     let left = screen
         .rows
         .map(|rows| rows.saturating_sub(lines(&first.text) + 1));
     let most = left.map(|rows| {
-        let kept = lines_of(&whole).min(OF_ANSWER.max(lines_of(&whole[..whole.len().min(2)])));
+        let of_first = whole.iter().position(|(_, is_table)| *is_table);
+        let important = whole
+            .len()
+            .min(of_first.map_or(2, |table| table + 1).max(2));
+        let kept = lines_of(&whole).min(OF_ANSWER.max(lines_of(&whole[..important])));
         rows.saturating_sub(kept)
     });
     let mut rest = Writer::new(screen, most);
@@ -74,10 +80,10 @@ pub fn within(document: &Document, screen: Screen) -> String {
     let pieces = if lines_of(&whole) <= room {
         whole
     } else {
-        answer(&answers, screen, false)
+        answer(&answers, screen, false, Some(room))
     };
     let mut used = 0;
-    for (place, piece) in pieces.iter().enumerate() {
+    for (place, (piece, _)) in pieces.iter().enumerate() {
         used += lines(piece);
         // The first two pieces always stay: the result, and how far it can be trusted.
         if used > room && place > 1 {
@@ -91,15 +97,24 @@ pub fn within(document: &Document, screen: Screen) -> String {
     first.text + &rest.text
 }
 
-fn answer(sections: &[&Section], screen: Screen, whole: bool) -> Vec<String> {
+fn has_table(section: &Section) -> bool {
+    let blocks = Block::shown(&section.blocks, Medium::Terminal);
+    blocks.iter().any(|block| matches!(block, Block::Table(_)))
+        || section.sections.iter().any(has_table)
+}
+
+fn answer(sections: &[&Section], screen: Screen, whole: bool, room: Option<usize>) -> Vec<Piece> {
     let each = sections.iter();
-    each.flat_map(|section| pieces(&section.blocks, screen, whole))
+    each.flat_map(|section| pieces(&section.blocks, screen, whole, room))
         .collect()
 }
 
+/// A part of the answer, and whether it is a table.
+type Piece = (String, bool);
+
 /// Each block and each list item as its own piece. If `whole`, items include the blocks that belong to them. A heading
-/// is joined to the piece that follows it.
-fn pieces(blocks: &[Block], screen: Screen, whole: bool) -> Vec<String> {
+/// is joined to the piece that follows it. Tables are cut to what the pieces before leave of the room.
+fn pieces(blocks: &[Block], screen: Screen, whole: bool, room: Option<usize>) -> Vec<Piece> {
     let mut all = Vec::new();
     for block in Block::shown(blocks, Medium::Terminal) {
         match block {
@@ -113,13 +128,16 @@ fn pieces(blocks: &[Block], screen: Screen, whole: bool) -> Vec<String> {
             block => all.push(block.clone()),
         }
     }
-    let mut pieces = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
     let (mut before, mut was_text) = (String::new(), true);
     for block in all {
         let is_text = !matches!(block, Block::List(_) | Block::Table(_));
         let is_heading = matches!(block, Block::Heading(_));
-        let parts = matches!(block, Block::Table(_)) && before.is_empty() && !pieces.is_empty();
-        let mut writer = Writer::new(screen, None);
+        let is_table = matches!(block, Block::Table(_));
+        let parts = is_table && before.is_empty() && !pieces.is_empty();
+        let used = lines_of(&pieces) + lines(&before) + usize::from(parts);
+        let left = room.filter(|_| is_table);
+        let mut writer = Writer::new(screen, left.map(|rows| rows.saturating_sub(used)));
         writer.blocks(&[block]);
         if !writer.text.is_empty() {
             let gap = if is_heading || parts || (is_text && !was_text) {
@@ -130,15 +148,15 @@ fn pieces(blocks: &[Block], screen: Screen, whole: bool) -> Vec<String> {
             before += &format!("{gap}{}", writer.text);
             was_text = is_text;
             if !is_heading {
-                pieces.push(std::mem::take(&mut before));
+                pieces.push((std::mem::take(&mut before), is_table));
             }
         }
     }
     pieces
 }
 
-fn lines_of(pieces: &[String]) -> usize {
-    pieces.iter().map(|piece| lines(piece)).sum()
+fn lines_of(pieces: &[Piece]) -> usize {
+    pieces.iter().map(|(piece, _)| lines(piece)).sum()
 }
 
 fn lines(text: &str) -> usize {

@@ -214,7 +214,11 @@ pub(crate) fn of_pairs(
             let noun = capitalized(&named(name)?.noun());
             around_1(format!("{noun}, ratio to {}", wording.to), rows.collect())
         };
-        OF_SEVERAL.iter().filter_map(panel).take(2).collect()
+        let mut panels: Vec<Ranked> = OF_SEVERAL.iter().filter_map(panel).collect();
+        // What differs comes before what is alike.
+        panels.sort_by_key(|ranked| ranked.rows().all(|row| row.better.is_none()));
+        panels.truncate(2);
+        panels
     };
     ranked.first()?;
     let figure = Figure {

@@ -32,10 +32,10 @@ impl Writer {
         for (place, group) in table.groups.iter().enumerate() {
             let title = printable(&group.title);
             let fits = !title.is_empty() && title.chars().count() <= name_width;
-            // A gap, the headings, and a line that says what is missing or what the mark means.
+            // A gap, the headings, and the first line that says what is missing or what the mark means.
             let room = self
                 .room()
-                .saturating_sub(4 + usize::from(!title.is_empty() && !fits));
+                .saturating_sub(3 + usize::from(!title.is_empty() && !fits));
             if group.rows.len() > room && (place > 0 || room + 2 < FEWEST_OF_TABLE) {
                 let what = if title.is_empty() {
                     &table.caption
