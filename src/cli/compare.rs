@@ -26,7 +26,7 @@ use crate::spec::Until;
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = help::text())]
+#[command(long_about = help::about(), after_help = help::text())]
 pub(super) struct Arguments {
     #[command(flatten)]
     servers: Servers,

@@ -26,7 +26,15 @@ const OF_STUDY: [&str; 8] = [
     "part",
 ];
 /// Keys that only a part can have.
-const OF_PART: [&str; 6] = ["name", "title", "question", "kind", "published", "scene"];
+const OF_PART: [&str; 7] = [
+    "name",
+    "title",
+    "question",
+    "leads",
+    "kind",
+    "published",
+    "scene",
+];
 /// Keys that are, or contain, tables of options, which are merged key by key.
 const TABLES: [&str; 4] = ["load", "limit", "quick", "full"];
 /// Keys that only parts with trials can have.
@@ -175,7 +183,7 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
 }
 
 fn parts_only(name: &str) -> bool {
-    ["title", "published", "scene"].contains(&name)
+    ["title", "leads", "published", "scene"].contains(&name)
 }
 
 /// The only part of a study that names no parts.

@@ -102,6 +102,9 @@ pub struct Part {
     /// Whether the server and the clients are bound to separate CPUs.
     #[serde(default = "defaults::pinned")]
     pub pinned: bool,
+    /// Whether its answer answers the question of the study.
+    #[serde(default)]
+    pub leads: bool,
     /// Whether trials count although some clients got nothing.
     #[serde(default)]
     pub unserved_counts: bool,

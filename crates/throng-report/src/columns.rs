@@ -1,8 +1,6 @@
 //! The columns of the tables of results and of costs: metrics of the catalogue as cells of a row.
 
-use throng_record::metrics::{
-    self, Absence, Better, Combine, Detail, METRICS, Metric, Subject, Unit,
-};
+use throng_record::metrics::{self, Absence, Combine, Detail, METRICS, Metric, Subject, Unit};
 
 use super::summary::{Row, Summary};
 use throng_record::format::{ABSENT, hundredths, or_absent, whole};
@@ -141,35 +139,6 @@ impl Column {
     /// The value that decides the best of a group and the length of the bar.
     pub(super) fn value(self, row: &Row) -> Option<f64> {
         row.value(self.metric()?.name)
-    }
-
-    /// The best value among the rows of a group that served all clients; `None` if all values are equal.
-    pub(super) fn best_of(self, summary: &Summary, clients: u32) -> Option<f64> {
-        let values: Vec<f64> = summary
-            .rows_at(clients)
-            .filter(|row| self.ranks(row))
-            .filter_map(|row| self.value(row))
-            .collect();
-        let alike = |value: &f64| value.total_cmp(&values[0]).is_eq();
-        if values.iter().all(alike) {
-            return None;
-        }
-        match self.metric()?.better {
-            Better::Higher => values.into_iter().max_by(f64::total_cmp),
-            Better::Lower => values.into_iter().min_by(f64::total_cmp),
-            Better::Neutral => None,
-        }
-    }
-
-    /// Whether `row` has the best value of its group.
-    pub(super) fn is_best(self, row: &Row, best: Option<f64>) -> bool {
-        self.ranks(row)
-            && matches!((self.value(row), best), (Some(value), Some(best)) if value.total_cmp(&best).is_eq())
-    }
-
-    /// Whether a row can be the best of its group in this column.
-    fn ranks(self, row: &Row) -> bool {
-        row.is_ranked() && self.metric().is_none_or(|metric| row.is_own(metric))
     }
 
     /// Whether any row has anything to show in this column.

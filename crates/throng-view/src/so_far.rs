@@ -4,10 +4,10 @@ use maud::{Markup, html};
 
 use super::runs::RunEntry;
 use throng_record::format::{ABSENT, counted, number, or_absent, time};
-use throng_record::metrics::{METRICS, Metric, named};
+use throng_record::metrics::{METRICS, Metric, Quantity, named};
 use throng_record::{SideBySide, Trial};
 use throng_report::document::html::blocks;
-use throng_report::document::{Block, Cell, Column, Row, Table};
+use throng_report::document::{Block, Cell, Column, Row, Table, Tone};
 
 /// The servers that are measured side by side.
 pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
@@ -40,18 +40,28 @@ pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
             most,
         )];
         cells.extend(times.map(|value| Cell::plain(or_absent(value, time))));
-        cells.push(Cell::plain(match server.ratio {
-            Some(measured) => measured.as_ratio(),
-            None if server.name == seen.reference => "reference".to_owned(),
-            None => ABSENT.to_owned(),
-        }));
+        cells.push(match server.ratio {
+            Some(measured) => Cell::plain(measured.as_ratio()).toned(tone(measured)),
+            None if server.name == seen.reference => Cell::plain("reference"),
+            None => Cell::plain(ABSENT),
+        });
         Row::of(server.name.as_str(), cells)
     });
     let title = match seen.rounds {
         0 => "Each server as it warms up".to_owned(),
         rounds => format!("Side by side, after {}", counted(rounds, "round")),
     };
-    section(&title, columns, rows.collect())
+    let hint = "Values are medians of the latest slices; a ratio is over all rounds. Green is faster, red slower.";
+    section(&title, hint, columns, rows.collect())
+}
+
+/// Whether a rate so far is above or below that of the reference.
+fn tone(ratio: Quantity) -> Tone {
+    match (ratio.low, ratio.high) {
+        (Some(low), _) if low > 1.0 => Tone::Good,
+        (_, Some(high)) if high < 1.0 => Tone::Bad,
+        _ => Tone::Quiet,
+    }
 }
 
 /// The latest of these trials, newest first, of each server with each number of clients.
@@ -94,13 +104,14 @@ pub(super) fn latest_trials(run: &RunEntry, trials: &[Trial]) -> Markup {
         Row::of(server.as_str(), cells.collect())
     });
     let title = format!("Latest trials: {}", speed.label.to_lowercase());
-    section(&title, columns, rows.collect())
+    section(&title, "", columns, rows.collect())
 }
 
-fn section(title: &str, columns: Vec<Column>, rows: Vec<Row>) -> Markup {
+fn section(title: &str, hint: &str, columns: Vec<Column>, rows: Vec<Row>) -> Markup {
     html! {
         section.results aria-labelledby="servers" {
             h2 #servers { (title) }
+            @if !hint.is_empty() { p.hint { (hint) } }
             (blocks(&[Block::Table(Table::of(title, columns, rows))]))
         }
     }

@@ -1,20 +1,23 @@
-//! The end of `throng compare --help`.
+//! The beginning and the end of `throng compare --help`.
 
 use crate::cli::exit::all_codes;
 
 const EXAMPLES: &str = "\
 Examples:
-  throng compare epoll thread
+  throng compare 'node server.js {port}' 'python3 app.py --port {port}'
+  throng compare http://127.0.0.1:8080/users http://127.0.0.1:8081/users
+  throng compare epoll thread --clients 10,200
+  throng compare './old {port}' './new {port}' -n old -n new \\
+      --fail-if-slower 5% --fail-if 'p99 > 10ms'
+  throng compare './new {port}' -n server \\
+      --baseline results/last-week --fail-if-slower 5%
   throng measure http://127.0.0.1:8080/users
   throng measure 'node server.js {port}' --path /users --fail-if 'p99 > 10ms'
-  throng compare 'node server.js {port}' 'python3 app.py --port {port}' --clients 10,200
   throng compare 'epoll-et --backlog 128' epoll-et --protocol echo --size 16kB
-  throng compare --shell --prepare 'sed s/PORT/$PORT/ nginx.conf.in > /tmp/nginx.conf' \\
-      'nginx -c /tmp/nginx.conf' epoll --path /index.html
-  throng compare './old {port}' './new {port}' -n old -n new --fail-if-slower 5% --fail-if 'p99 > 10ms'
-  throng compare './new {port}' -n server --baseline results/last-week --fail-if-slower 5%
   throng compare 'redis-server --port {port}' 'valkey-server --port {port}' \\
-      --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'";
+      --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
+  throng compare 'nginx -c /tmp/nginx.conf' epoll --path /index.html --shell \\
+      --prepare 'sed s/PORT/$PORT/ nginx.conf.in > /tmp/nginx.conf'";
 
 // Terminals differ in width, so lines are wrapped at runtime.
 const SERVERS: &str = "\
@@ -28,9 +31,14 @@ const SERVERS: &str = "\
     with SIGTERM (--stop-signal), and killed after 30 s (--stop-timeout), with everything it started. Running servers \
     are not changed. With --method trials, each trial starts its server, and trials run in random order.";
 
-/// Examples, how servers are named, and the metrics of conditions.
+/// What the command does, and examples.
+pub(super) fn about() -> String {
+    ["Compare servers under one load, or measure one", EXAMPLES].join("\n\n")
+}
+
+/// How servers are named, conditions, and exit codes.
 pub(super) fn text() -> String {
-    [EXAMPLES, SERVERS, CONDITIONS, &all_codes()].join("\n\n")
+    [SERVERS, CONDITIONS, &all_codes()].join("\n\n")
 }
 
 const CONDITIONS: &str = "\

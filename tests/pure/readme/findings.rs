@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use throng::record::Study;
-use throng::record::format::{capitalized, counted, list};
+use throng::record::format::{counted, list};
 use throng::report::glance::{self, sentence};
 use throng::report::render::still;
 use throng::report::study::claims::{ClaimVerdict, JudgedCause, JudgedClaim};
@@ -98,7 +98,7 @@ fn read(name: String, record: &Path) -> Found {
     let is_published = report.study.source.is_some();
     Found {
         short: if is_published {
-            leading(&name, &report, figure.as_ref())
+            counted_claims(&name, &report, figure.as_ref())
         } else {
             own(&name, &report)
         },
@@ -112,17 +112,16 @@ fn read(name: String, record: &Path) -> Found {
     }
 }
 
-/// The leading claim of a report, with its cause and a picture.
-fn leading(name: &str, report: &StudyReport<'_>, figure: Option<&(String, String)>) -> String {
-    let result = sentence(report);
-    let mut text = format!("\n### [{name}](reports/{name}.md)\n\n");
-    if let Some(claim) = report.claims.iter().find(|claim| claim.leads) {
-        let verdict = capitalized(claim.verdict.text());
-        let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
-        let cause = cause.map_or_else(String::new, |cause| format!(" {cause}"));
-        text += &format!("**{} {verdict}.**{cause} ", claim.text);
-    }
-    text += &format!("In all, {result}\n");
+/// All claims of a report counted, and a picture.
+fn counted_claims(
+    name: &str,
+    report: &StudyReport<'_>,
+    figure: Option<&(String, String)>,
+) -> String {
+    let mut text = format!(
+        "\n### [{name}](reports/{name}.md)\n\n{}\n",
+        sentence(report)
+    );
     if let Some((alternative, _)) = figure {
         text += &format!("\n![{alternative}](findings/{name}.svg)\n");
     }
@@ -245,13 +244,15 @@ pub(super) fn in_short(is_published: bool) -> String {
     });
     let leading = those().filter_map(|one| {
         let (name, claim) = (&one.name, one.leading.as_ref()?);
-        let text = claim.text.trim_end_matches('.');
+        let (said, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
+        let cause = claim.cause.as_ref().and_then(JudgedCause::stated);
+        let why = cause.unwrap_or_default();
         Some(format!(
-            "| [{name}](reports/{name}.md) | {text} | **{}** |\n",
-            claim.verdict.text()
+            "| [{name}](reports/{name}.md) | {said} | **{verdict}** | {why} |\n"
         ))
     });
-    let table = HEAD.replace("claim", "leading claim") + &leading.collect::<String>();
+    let head = "| study | leading claim | verdict | why |\n|---|---|---|---|\n".to_owned();
+    let table = leading.fold(head, |table, row| table + &row);
     format!(
         "Of all {} published claims: {}.\n\n{table}{text}\n",
         all.len(),

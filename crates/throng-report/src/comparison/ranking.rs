@@ -192,6 +192,16 @@ impl Ranking {
             .collect()
     }
 
+    /// Whether a server is the best or ties with it, and another is worse.
+    pub(crate) fn sets_apart(&self, server: &str) -> bool {
+        let is_worse = |place: &Place| place.standing == Standing::Worse;
+        let mut best = self
+            .places
+            .iter()
+            .filter(|place| place.standing == Standing::Best);
+        best.any(|place| place.server == server) && self.places.iter().any(is_worse)
+    }
+
     /// Whether the best is better than at least one other server.
     pub(crate) fn is_decided(&self) -> bool {
         self.with(Verdict::Worse).next().is_some()

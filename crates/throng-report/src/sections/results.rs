@@ -102,7 +102,7 @@ fn table(report: &Report<'_>, columns: &[Column], caption: &str) -> Option<Block
         (counted(*clients, "client"), rows.collect())
     });
     Some(Block::Table(Table {
-        best_of: "its group, among servers that served all clients",
+        best_of: "its group, among servers that served all clients, or ties with it",
         ..Table::in_groups(caption, headings, groups)
     }))
 }
@@ -150,8 +150,11 @@ fn cell(report: &Report<'_>, column: &Column, row: &Row) -> Cell {
     let of_clients = column
         .metric()
         .is_some_and(|metric| metric.unit == Unit::Clients);
-    let tone = if report.grade.is_usable() && column.is_best(row, column.best_of(summary, clients))
-    {
+    let is_best = column.metric().is_some_and(|metric| {
+        let ranking = report.comparison.ranking(clients, metric.name);
+        ranking.is_some_and(|ranking| ranking.sets_apart(&row.server))
+    });
+    let tone = if report.grade.is_usable() && is_best {
         Tone::Best
     } else if of_clients && !row.served_all {
         Tone::Bad

@@ -11,7 +11,12 @@ use crate::study::{PartReport, StudyReport};
 use throng_record::format::{counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
-    let mut blocks = Vec::new();
+    let leading_part = report.parts.iter().find(|part| part.record.leads);
+    let answered = leading_part.and_then(|part| part.report.as_ref());
+    let mut blocks: Vec<Block> = answered
+        .map(|of_part| Block::paragraph(Role::Lead, &of_part.answer.first))
+        .into_iter()
+        .collect();
     let leader = leading(&report.claims);
     blocks.extend(leader.map(|claim| {
         let JudgedClaim { text, verdict, .. } = claim;
@@ -22,8 +27,8 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     blocks.extend(shown.map(|cell| Block::paragraph(Role::Body, &cell.seen)));
     if !report.claims.is_empty() || report.study.scale.is_some() {
         let role = match leader {
-            Some(_) => Role::Body,
-            None => Role::Lead,
+            None if answered.is_none() => Role::Lead,
+            _ => Role::Body,
         };
         blocks.push(Block::paragraph(role, glance::sentence(report)));
     }
