@@ -25,8 +25,10 @@ use crate::record::{Comparison, HALF_WIDTH, Method, ServerInfo, Settings, StudyI
 use crate::spec::Until;
 use baseline::Baseline;
 
+pub(super) use help::about;
+
 #[derive(Debug, clap::Args)]
-#[command(long_about = help::about(), after_help = help::text())]
+#[command(after_help = help::text())]
 pub(super) struct Arguments {
     #[command(flatten)]
     servers: Servers,

@@ -104,7 +104,9 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     synopsis(command).to_writer(&mut page)?;
-    man.render_description_section(&mut page)?;
+    let about = command.get_long_about().or(command.get_about());
+    let description = about.map(ToString::to_string).unwrap_or_default();
+    section(&description, "DESCRIPTION").to_writer(&mut page)?;
     man.render_options_section(&mut page)?;
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
@@ -114,9 +116,9 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
         .or(command.get_after_help())
         .map(ToString::to_string)
         .unwrap_or_default();
-    notes_section(&notes).to_writer(&mut page)?;
+    section(&notes, "NOTES").to_writer(&mut page)?;
     if !notes.contains(EXIT_CODES) {
-        notes_section(&codes(&[0, 1, 2])).to_writer(&mut page)?;
+        section(&codes(&[0, 1, 2]), "NOTES").to_writer(&mut page)?;
     }
     let mut see = Roff::new();
     table(&mut see, "ENVIRONMENT", ENVIRONMENT);
@@ -167,12 +169,12 @@ fn table(roff: &mut Roff, title: &str, rows: &[(&str, &str)]) {
     }
 }
 
-/// Converts the notes at the end of the help, by paragraph: examples stay unchanged, exit codes become a table, and
-/// the rest becomes text.
-fn notes_section(notes: &str) -> Roff {
+/// Converts the beginning or the end of the help, by paragraph: examples stay unchanged, exit codes become a table, and
+/// the rest becomes text below a heading.
+fn section(text: &str, heading: &str) -> Roff {
     let mut roff = Roff::new();
     let mut has_notes = false;
-    for paragraph in notes.split("\n\n").filter(|text| !text.trim().is_empty()) {
+    for paragraph in text.split("\n\n").filter(|part| !part.trim().is_empty()) {
         if let Some(examples) = paragraph.strip_prefix("Examples:\n") {
             roff.control("SH", ["EXAMPLES"]);
             roff.control("nf", []);
@@ -194,7 +196,7 @@ fn notes_section(notes: &str) -> Roff {
         if has_notes {
             roff.control("PP", []);
         } else {
-            roff.control("SH", ["NOTES"]);
+            roff.control("SH", [heading]);
             has_notes = true;
         }
         roff.text([roman(paragraph.trim())]);
@@ -237,7 +239,7 @@ mod tests {
     #[test]
     fn examples_are_shown_as_they_are() {
         let notes = "Examples:\n  throng run\n  .dot 'quoted'\n\nMore of\nit.\n\nAnd more.";
-        let page = notes_section(notes).to_roff();
+        let page = section(notes, "NOTES").to_roff();
         assert!(page.contains(".nf\n  throng run\n"), "{page}");
         assert!(page.contains(".fi\n.SH NOTES\nMore of\nit."), "{page}");
     }

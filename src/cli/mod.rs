@@ -120,7 +120,7 @@ enum Command {
     Run(Box<run::Arguments>),
     /// Compare servers under one load, or measure one.
     #[cfg(target_os = "linux")]
-    #[command(visible_alias = "measure")]
+    #[command(visible_alias = "measure", long_about = compare::about())]
     Compare(Box<compare::Arguments>),
     /// Find the most clients or requests/s that a server holds, and why.
     #[cfg(target_os = "linux")]

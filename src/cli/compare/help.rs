@@ -32,7 +32,7 @@ const SERVERS: &str = "\
     are not changed. With --method trials, each trial starts its server, and trials run in random order.";
 
 /// What the command does, and examples.
-pub(super) fn about() -> String {
+pub(in crate::cli) fn about() -> String {
     ["Compare servers under one load, or measure one", EXAMPLES].join("\n\n")
 }
 

@@ -7,7 +7,9 @@ use super::throng;
 
 #[test]
 fn every_subcommand_has_help_with_examples() {
-    for subcommand in ["run", "serve", "load", "report", "list", "doctor"] {
+    for subcommand in [
+        "run", "serve", "load", "compare", "measure", "report", "list", "doctor",
+    ] {
         let finished = throng(&[subcommand, "--help"]);
         assert_eq!(finished.code, 0, "{finished:?}");
         assert!(finished.out.contains("Usage: throng"), "{finished:?}");
