@@ -30,7 +30,7 @@ const OF_PART: [&str; 7] = [
     "name",
     "title",
     "question",
-    "leads",
+    "answer",
     "kind",
     "published",
     "scene",
@@ -183,7 +183,7 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
 }
 
 fn parts_only(name: &str) -> bool {
-    ["title", "leads", "published", "scene"].contains(&name)
+    ["title", "answer", "published", "scene"].contains(&name)
 }
 
 /// The only part of a study that names no parts.

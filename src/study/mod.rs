@@ -26,6 +26,7 @@ pub use server::{ServerKind, ServerSpec};
 
 use crate::record;
 use crate::registry::{self, Entry, Info};
+use crate::report::figures::FIGURES;
 
 /// Maximum size of a study file in bytes. The largest built-in one is a hundred times smaller.
 const MOST_BYTES: u64 = 1 << 20;
@@ -284,6 +285,10 @@ impl Study {
             let others = quick.chain(part.full.as_deref());
             for one in std::iter::once(part).chain(others) {
                 self.check_servers(one)?;
+            }
+            if let Some(name) = &part.answer {
+                registry::find("figure", FIGURES, name.get_ref())
+                    .map_err(|unknown| self.file.wrong(&name.span(), &unknown.to_string()))?;
             }
             if self.parts[..place]
                 .iter()

@@ -102,9 +102,8 @@ pub struct Part {
     /// Whether the server and the clients are bound to separate CPUs.
     #[serde(default = "defaults::pinned")]
     pub pinned: bool,
-    /// Whether its answer answers the question of the study.
-    #[serde(default)]
-    pub leads: bool,
+    /// The name of its figure that answers the question of the study, together with its first sentence.
+    pub answer: Option<Spanned<String>>,
     /// Whether trials count although some clients got nothing.
     #[serde(default)]
     pub unserved_counts: bool,

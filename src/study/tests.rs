@@ -418,6 +418,11 @@ fn wrong_links_expectations_and_cpus_are_shown_with_their_place() {
             "`pinned = false` excludes",
         ),
         (
+            part("answer = \"completon\""),
+            "line 7, column 10",
+            "unknown figure `completon`; did you mean `completion`?",
+        ),
+        (
             part(&leads.repeat(2)),
             "line 14, column 9",
             "only one claim can lead",

@@ -73,9 +73,9 @@ pub struct StudyPart {
     pub title: String,
     /// Its question.
     pub question: String,
-    /// Whether its answer answers the question of the study.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub leads: bool,
+    /// The name of its figure that answers the question of the study, together with its first sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// Numbers of clients in the study, whether they ran or not.
     pub clients: Vec<u32>,
     /// Why it cannot run on this machine, if so. Then it has no directory.

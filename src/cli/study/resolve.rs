@@ -106,7 +106,7 @@ pub(in crate::cli) fn resolve(
             .question
             .clone()
             .unwrap_or_else(|| study.question.clone()),
-        leads: part.leads,
+        answer: part.answer.as_ref().map(|name| name.get_ref().clone()),
         clients: part.written_clients.clone(),
         skipped: None,
         left_out: Vec::new(),

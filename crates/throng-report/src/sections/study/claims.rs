@@ -4,6 +4,7 @@ use crate::document::{
     Block, Cell, Column, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style, Table,
     Text, Tone,
 };
+use crate::figures::Figure;
 use crate::glance;
 use crate::grade::Level;
 use crate::study::claims::{ClaimCell, ClaimVerdict, JudgedCause, JudgedClaim};
@@ -11,13 +12,9 @@ use crate::study::{PartReport, StudyReport};
 use throng_record::format::{counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
-    let leading_part = report.parts.iter().find(|part| part.record.leads);
-    let answered = leading_part.and_then(|part| part.report.as_ref());
-    let mut blocks: Vec<Block> = answered
-        .map(|of_part| Block::paragraph(Role::Lead, &of_part.answer.first))
-        .into_iter()
-        .collect();
-    let leader = leading(&report.claims);
+    let mut blocks = answering_part(report);
+    let is_answered = !blocks.is_empty();
+    let leader = leading(&report.claims).filter(|_| !is_answered);
     blocks.extend(leader.map(|claim| {
         let JudgedClaim { text, verdict, .. } = claim;
         let said = text.trim_end_matches('.');
@@ -27,7 +24,7 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     blocks.extend(shown.map(|cell| Block::paragraph(Role::Body, &cell.seen)));
     if !report.claims.is_empty() || report.study.scale.is_some() {
         let role = match leader {
-            None if answered.is_none() => Role::Lead,
+            None if !is_answered => Role::Lead,
             _ => Role::Body,
         };
         blocks.push(Block::paragraph(role, glance::sentence(report)));
@@ -35,12 +32,18 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     if !report.claims.is_empty() {
         blocks.push(Block::Table(matrix(&report.claims)));
     }
-    let parts = || vec![Block::list(report.parts.iter().map(part))];
-    let folded = Block::Fold("Each part in one line".into(), parts());
+    let each = vec![Block::list(report.parts.iter().map(part))];
+    let folded = Block::Fold("Each part in one line".into(), each);
     let no_page = &[Medium::Markdown, Medium::Terminal];
     blocks.push(Block::Except(no_page, vec![folded]));
     if !report.has_scenes() {
-        blocks.push(Block::Except(&[Medium::Markdown, Medium::Html], parts()));
+        // The answering part has said it above.
+        let others = report
+            .parts
+            .iter()
+            .filter(|one| one.record.answer.is_none());
+        let listed = vec![Block::list(others.map(part))];
+        blocks.push(Block::Except(&[Medium::Markdown, Medium::Html], listed));
     }
     if !report.study.changed.is_empty() {
         let title = Block::paragraph(Role::Body, "What differs from the published setting:");
@@ -53,6 +56,27 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         kind: Kind::Answer,
         ..section
     })
+}
+
+/// The first sentence of the part that answers the study's question, and the figure that shows it.
+fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
+    let answers = |part: &&PartReport<'_>| part.record.answer.is_some();
+    let part = report.parts.iter().find(answers);
+    let Some((name, of_part)) =
+        part.and_then(|part| part.record.answer.as_ref().zip(part.report.as_ref()))
+    else {
+        return Vec::new();
+    };
+    let sentence = Block::paragraph(Role::Lead, &of_part.answer.first);
+    let figure = of_part.figures.iter().find(|figure| figure.id == name);
+    // The part has the same one on its own page.
+    let drawn = figure.map(|figure| Figure {
+        id: "answer-figure",
+        ..figure.clone()
+    });
+    std::iter::once(sentence)
+        .chain(drawn.map(|one| Block::Picture(Box::new(one))))
+        .collect()
 }
 
 /// The claim that answers the study's question, if it is decided; otherwise the first that is.
