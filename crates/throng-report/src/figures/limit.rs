@@ -4,6 +4,7 @@ use super::overview::of_rows;
 use super::{Axis, Failing, Figure, Kind, OfSection, Point, Rank, Ranked, Series, Source, Trace};
 use crate::limit::{Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
+use throng_record::format::list;
 use throng_record::metrics::Better;
 use throng_spec::registry::Info;
 
@@ -58,10 +59,17 @@ fn all_limits(info: Info, source: &Source<'_>, limits: &Limits) -> Option<Figure
         Axis::logarithmic(unit, None),
         servers.iter().map(rank).collect(),
     );
-    let causes: Vec<String> = limits
-        .servers
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for server in &limits.servers {
+        let cause = server.cause_text();
+        match groups.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, names)) => names.push(&server.server),
+            None => groups.push((cause, vec![&server.server])),
+        }
+    }
+    let causes: Vec<String> = groups
         .iter()
-        .map(|server| format!("{}: {}", server.server, server.cause_text()))
+        .map(|(cause, names)| format!("{}: {cause}", list(names)))
         .collect();
     let caption = if servers.iter().all(|server| server.failed.is_none()) {
         "The dot is the highest value that was tried; nothing failed.".to_owned()

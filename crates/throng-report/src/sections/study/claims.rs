@@ -70,13 +70,18 @@ fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     let sentence = Block::paragraph(Role::Lead, &of_part.answer.first);
     let figure = of_part.figures.iter().find(|figure| figure.id == name);
     // The part has the same one on its own page.
-    let drawn = figure.map(|figure| Figure {
-        id: "answer-figure",
-        ..figure.clone()
+    let picture = figure.map(|drawn| {
+        Block::Picture(Box::new(Figure {
+            id: "answer-figure",
+            ..drawn.clone()
+        }))
     });
-    std::iter::once(sentence)
-        .chain(drawn.map(|one| Block::Picture(Box::new(one))))
-        .collect()
+    // A terminal has no figure, whose caption says what ended each search.
+    let limits = of_part.limits.iter().flat_map(|limits| &limits.servers);
+    let causes = limits.filter_map(|one| one.sentences.first().map(String::as_str));
+    let listed = vec![Block::list(causes)];
+    let in_terminal = Block::Except(&[Medium::Html, Medium::Markdown], listed);
+    [sentence, in_terminal].into_iter().chain(picture).collect()
 }
 
 /// The claim that answers the study's question, if it is decided; otherwise the first that is.
