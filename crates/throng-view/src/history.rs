@@ -80,7 +80,7 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
                 label { "Filter by host, command or commit " input type="search" name="q" value=(words) autocomplete="off"; }
                 button type="submit" { "Show" }
             }
-            section.now aria-label="Runs with the load and machine of the latest" {
+            section aria-label="Runs with the load and machine of the latest" {
                 p.hint { "The latest run, and all earlier ones with its load and machine:" }
                 div.figures { @for name in OF_HISTORY { (drawn(name, &points)) } }
             }
