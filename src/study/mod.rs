@@ -287,6 +287,15 @@ impl Study {
                 self.check_servers(one)?;
             }
             if let Some(name) = &part.answer {
+                let before = &self.parts[..place];
+                if before.iter().any(|other| other.answer.is_some()) {
+                    let why = "only one part can answer the question of the study";
+                    return Err(self.file.wrong(&name.span(), why));
+                }
+                if self.parts.iter().any(|other| !other.scenes.is_empty()) {
+                    let why = "the scenes answer the question of this study; leave out `answer`";
+                    return Err(self.file.wrong(&name.span(), why));
+                }
                 registry::find("figure", FIGURES, name.get_ref())
                     .map_err(|unknown| self.file.wrong(&name.span(), &unknown.to_string()))?;
             }

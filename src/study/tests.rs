@@ -423,6 +423,23 @@ fn wrong_links_expectations_and_cpus_are_shown_with_their_place() {
             "unknown figure `completon`; did you mean `completion`?",
         ),
         (
+            format!(
+                "{}\n{}",
+                part("answer = \"completion\""),
+                "[[part]]\nname = \"b\"\nclients = [5]\nservers = [{ model = \"epoll\" }]\nanswer = \"overview\""
+            ),
+            "line 12, column 10",
+            "only one part can answer",
+        ),
+        (
+            part(
+                "answer = \"completion\"\n\
+                 scene = [{ name = \"s\", title = \"S\", question = \"?\", when = \"w\", metric = \"p99\" }]",
+            ),
+            "line 7, column 10",
+            "leave out `answer`",
+        ),
+        (
             part(&leads.repeat(2)),
             "line 14, column 9",
             "only one claim can lead",

@@ -95,6 +95,18 @@ pub struct ServerSoFar {
     pub ratio: Option<Quantity>,
 }
 
+impl ServerSoFar {
+    /// Whether its rate is above or below that of the reference; `None` while its interval includes 1.
+    pub fn is_faster(&self) -> Option<bool> {
+        let ratio = self.ratio?;
+        match (ratio.low, ratio.high) {
+            (Some(low), _) if low > 1.0 => Some(true),
+            (_, Some(high)) if high < 1.0 => Some(false),
+            _ => None,
+        }
+    }
+}
+
 /// The running trial in the record at `directory`, with its points in chronological order; `None` if no trial is
 /// reported. Unreadable parts are skipped: the run may still be writing them.
 pub fn read_live(directory: &Path) -> Option<(LiveTrial, Vec<LivePoint>)> {

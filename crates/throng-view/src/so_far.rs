@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::runs::RunEntry;
 use throng_record::format::{ABSENT, counted, number, or_absent, time};
-use throng_record::metrics::{METRICS, Metric, Quantity, named};
+use throng_record::metrics::{METRICS, Metric, named};
 use throng_record::{SideBySide, Trial};
 use throng_report::document::html::blocks;
 use throng_report::document::{Block, Cell, Column, Row, Table, Tone};
@@ -40,8 +40,13 @@ pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
             most,
         )];
         cells.extend(times.map(|value| Cell::plain(or_absent(value, time))));
+        let tone = match server.is_faster() {
+            Some(true) => Tone::Good,
+            Some(false) => Tone::Bad,
+            None => Tone::Quiet,
+        };
         cells.push(match server.ratio {
-            Some(measured) => Cell::plain(measured.as_ratio()).toned(tone(measured)),
+            Some(measured) => Cell::plain(measured.as_ratio()).toned(tone),
             None if server.name == seen.reference => Cell::plain("reference"),
             None => Cell::plain(ABSENT),
         });
@@ -53,15 +58,6 @@ pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
     };
     let hint = "Values are medians of the latest slices; a ratio is over all rounds. Green is faster, red slower.";
     section(&title, hint, columns, rows.collect())
-}
-
-/// Whether a rate so far is above or below that of the reference.
-fn tone(ratio: Quantity) -> Tone {
-    match (ratio.low, ratio.high) {
-        (Some(low), _) if low > 1.0 => Tone::Good,
-        (_, Some(high)) if high < 1.0 => Tone::Bad,
-        _ => Tone::Quiet,
-    }
 }
 
 /// The latest of these trials, newest first, of each server with each number of clients.

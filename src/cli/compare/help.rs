@@ -31,6 +31,11 @@ const SERVERS: &str = "\
     with SIGTERM (--stop-signal), and killed after 30 s (--stop-timeout), with everything it started. Running servers \
     are not changed. With --method trials, each trial starts its server, and trials run in random order.";
 
+const CONDITIONS: &str = "\
+    Conditions of --fail-if: METRIC OPERATOR VALUE for every server, or NAME:METRIC OPERATOR VALUE for one. Operators are \
+    > >= < <=. Times and sizes need units. The median over trials or slices counts, unless `throng list metrics` says sum \
+    or worst.";
+
 /// What the command does, and examples.
 pub(in crate::cli) fn about() -> String {
     ["Compare servers under one load, or measure one", EXAMPLES].join("\n\n")
@@ -40,8 +45,3 @@ pub(in crate::cli) fn about() -> String {
 pub(super) fn text() -> String {
     [SERVERS, CONDITIONS, &all_codes()].join("\n\n")
 }
-
-const CONDITIONS: &str = "\
-    Conditions of --fail-if: METRIC OPERATOR VALUE for every server, or NAME:METRIC OPERATOR VALUE for one. Operators are \
-    > >= < <=. Times and sizes need units. The median over trials or slices counts, unless `throng list metrics` says sum \
-    or worst.";

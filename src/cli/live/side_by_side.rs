@@ -5,7 +5,6 @@ use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
 use crate::record::format::{self, or_absent, printable};
-use crate::record::metrics::Quantity;
 use crate::record::{ServerSoFar, SideBySide};
 
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
@@ -87,7 +86,7 @@ pub(super) fn table(seen: &SideBySide, width: usize, rows: usize) -> Vec<Line<'s
         let mut spans = vec![Span::raw(text)];
         if has_bars {
             spans.push(Span::raw(" ".repeat(GAP)));
-            spans.push(bar(server.ratio, *range, cells));
+            spans.push(bar(server, *range, cells));
         }
         Line::from(spans)
     }));
@@ -99,11 +98,11 @@ pub(super) fn table(seen: &SideBySide, width: usize, rows: usize) -> Vec<Line<'s
 }
 
 /// An interval around 1, which is in the middle.
-fn bar(ratio: Option<Quantity>, range: f64, cells: usize) -> Span<'static> {
+fn bar(server: &ServerSoFar, range: f64, cells: usize) -> Span<'static> {
     let middle = cells / 2;
     let mut drawn = vec![' '; cells];
     drawn[middle] = '│';
-    let Some(ratio) = ratio else {
+    let Some(ratio) = server.ratio else {
         return Span::styled(drawn.into_iter().collect::<String>(), QUIET);
     };
     let place = |value: f64| {
@@ -116,10 +115,10 @@ fn bar(ratio: Option<Quantity>, range: f64, cells: usize) -> Span<'static> {
     );
     drawn[place(low)..=place(high)].fill('━');
     drawn[place(ratio.value)] = '█';
-    let style = match (low > 1.0, high < 1.0) {
-        (true, _) => FASTER,
-        (_, true) => SLOWER,
-        _ => UNDECIDED,
+    let style = match server.is_faster() {
+        Some(true) => FASTER,
+        Some(false) => SLOWER,
+        None => UNDECIDED,
     };
     Span::styled(drawn.into_iter().collect::<String>(), style)
 }

@@ -107,8 +107,8 @@ fn latest(name: &str, slices: &[Slice]) -> ServerSoFar {
 }
 
 /// These servers, the reference first.
-fn in_order(reference: &str, servers: impl Iterator<Item = ServerSoFar>) -> SideBySide {
-    let mut servers: Vec<ServerSoFar> = servers.collect();
+fn in_order(reference: &str, all: impl Iterator<Item = ServerSoFar>) -> SideBySide {
+    let mut servers: Vec<ServerSoFar> = all.collect();
     servers.sort_by_key(|server| server.name != reference);
     SideBySide {
         reference: reference.to_owned(),
@@ -127,7 +127,8 @@ impl WarmUps {
     pub(super) fn begin(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'_>) -> Self {
         let timed = members.iter().filter(|member| !member.checks);
         let servers = timed.map(|member| latest(member.setup.name(), &[]));
-        let so_far = in_order(members[plan.reference].setup.name(), servers);
+        let reference = members.get(plan.reference);
+        let so_far = in_order(reference.map_or("", |member| member.setup.name()), servers);
         audience.observer.on_side_by_side(&so_far);
         Self {
             so_far,

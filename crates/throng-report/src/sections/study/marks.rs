@@ -221,15 +221,20 @@ pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Op
     let (open, decided): (Vec<&Metric>, Vec<&Metric>) =
         metrics(scenes).into_iter().partition(is_open);
     let who = named_or_counted(&names);
+    if decided.is_empty() {
+        let verb = if is_one {
+            "is best, ties or is undecided"
+        } else {
+            "are best, tie or are undecided"
+        };
+        let what = for_all(&open, |loads| format!("all {loads} loads"));
+        return Some(format!("{who} {verb} {what}."));
+    }
     let verb = if is_one {
         "is best or ties"
     } else {
         "are best or tie"
     };
-    if decided.is_empty() {
-        let what = for_all(&open, |loads| format!("all {loads} loads"));
-        return Some(format!("{who} {verb} {what}, or are too close to tell."));
-    }
     let what = for_all(&decided, |loads| format!("all {loads} loads"));
     let nouns: Vec<String> = open.iter().map(|metric| metric.noun()).collect();
     let undecided = match nouns.as_slice() {
