@@ -14,6 +14,7 @@ use serde::Serialize;
 use terminal_size::Height;
 
 use crate::record::format::{shortened, shown};
+use crate::report::document::terminal::in_lines;
 use crate::sys::signal::Stop;
 
 /// How long the exit may be delayed by a terminal that accepts no output, once a signal asked to stop.
@@ -131,11 +132,22 @@ pub(super) fn warning(message: &str) {
     }
 }
 
-/// Prints a progress line on standard error.
+/// Before the second line of a note.
+const INDENT: &str = "  ";
+
+/// Prints a progress line on standard error, broken at spaces if that is a terminal.
 #[cfg(target_os = "linux")]
 pub(super) fn note(message: &str) {
-    if !is_quiet() {
-        to_stderr(&harmless(message));
+    if is_quiet() {
+        return;
+    }
+    let lines = harmless(message);
+    if io::stderr().is_terminal() {
+        let room = width().saturating_sub(INDENT.len());
+        let wrapped = in_lines(&lines, room).join(&format!("\n{INDENT}"));
+        to_stderr(&wrapped);
+    } else {
+        to_stderr(&lines);
     }
 }
 

@@ -248,12 +248,13 @@ impl Part {
 
     /// The heading in the report.
     pub fn heading(&self) -> String {
-        self.filled(self.title.as_deref().unwrap_or(self.name()))
+        self.filled(self.title.as_deref().unwrap_or(self.name()), None)
     }
 
     /// A title with the numbers that the part has at its scale.
-    pub fn filled(&self, title: &str) -> String {
-        let clients = self.clients.last().copied().unwrap_or_default();
+    pub fn filled(&self, title: &str, clients: Option<u32>) -> String {
+        let known = clients.filter(|own| self.clients.contains(own));
+        let clients = known.or(self.clients.last().copied()).unwrap_or_default();
         let duration = self.load.duration.unwrap_or_default();
         let sizes: Vec<String> = self
             .load

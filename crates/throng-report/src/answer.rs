@@ -1,7 +1,7 @@
 //! The answer in words: which server is fastest, cheapest and fairest, and which differences are not significant.
 //!
-//! Never ranked: servers that did not serve every client, rates limited by the load generator, and unusable runs
-//! (see [`crate::grade`]).
+//! Never ranked: servers that did not serve every client, unusable runs (see [`crate::grade`]), and rates limited by the
+//! load generator, except that they are higher than the rate of a slower server.
 
 mod at_load;
 mod caveats;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::comparison::ranking::{Ranking, from_best};
+use super::comparison::ranking::{AS_FAST, Ranking, from_best};
 use super::comparison::size::percent;
 use super::comparison::{Comparison, Pair};
 use super::grade::Grade;
@@ -201,17 +201,22 @@ fn headline(summary: &Summary, comparison: &Comparison, clients: u32) -> Vec<Str
         _ => {
             // Servers that keep up with the pace of the load are equally fast.
             let kept = paced::sentence(&ranked);
+            let by_speed = of_speed(comparison, clients, &ranked);
+            let by = |measure| Some((measure, of_several(comparison, clients, measure)?));
+            let rankings = [
+                by_speed.filter(|_| kept.is_none()),
+                by(&COST),
+                by(&FAIRNESS),
+            ];
             // Rankings come before withheld ones.
-            let withheld = rate_withheld(&ranked).filter(|_| kept.is_none());
-            let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
+            let is_withheld = kept.is_none() && by_speed.is_none();
+            let withheld = rate_withheld(&ranked).filter(|_| is_withheld);
             sentences.extend(kept);
-            for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
-                if let Some(ranking) = of_several(comparison, clients, measure) {
-                    // Only in the first sentence.
-                    let too_few = too_few(ranking).filter(|_| sentences.is_empty());
-                    let sentence_of_ranking = sentence(ranking, measure);
-                    sentences.push(sentence_of_ranking + &too_few.unwrap_or_default());
-                }
+            for (measure, ranking) in rankings.into_iter().flatten() {
+                // Only in the first sentence.
+                let too_few = too_few(ranking).filter(|_| sentences.is_empty());
+                let sentence_of_ranking = sentence(ranking, measure);
+                sentences.push(sentence_of_ranking + &too_few.unwrap_or_default());
             }
             sentences.extend(withheld);
             for (index, text) in sentences.iter_mut().enumerate() {
@@ -238,13 +243,12 @@ fn brief(summary: &Summary, comparison: &Comparison, clients: u32) -> String {
         [] => parts.push("no server served all of them".to_owned()),
         [only] => parts.push(format!("only {} served all of them", only.server)),
         _ => {
-            let pace = pace(&ranked);
             if let Some(kept) = paced::short(&ranked) {
                 parts.push(kept);
-            } else if limited(&ranked).is_empty() {
-                parts.extend(of_several(comparison, clients, pace).map(|r| short(r, pace)));
-            } else {
-                let (what, _) = pace.limited;
+            } else if let Some((measure, ranking)) = of_speed(comparison, clients, &ranked) {
+                parts.push(short(ranking, measure));
+            } else if !limited(&ranked).is_empty() {
+                let (what, _) = pace(&ranked).limited;
                 parts.push(format!(
                     "the load generator was the limit, so {what} are not ranked"
                 ));
@@ -301,11 +305,31 @@ fn of_several<'a>(
     found.filter(|ranking| ranking.places.len() > 1)
 }
 
+/// The ranking by speed. If the load generator was the limit, only if a server is slower all the same.
+fn of_speed<'a>(
+    comparison: &'a Comparison,
+    clients: u32,
+    rows: &[&Row],
+) -> Option<(&'static Measure, &'a Ranking)> {
+    let measure = pace(rows);
+    let ranking = of_several(comparison, clients, measure)?;
+    let is_known = limited(rows).is_empty() || ranking.is_decided();
+    is_known.then_some((measure, ranking))
+}
+
+/// "epoll is fastest", or "epoll and select are as fast as the load generator".
+fn best_is(ranking: &Ranking, measure: &Measure) -> String {
+    match ranking.limited().as_slice() {
+        [] | [_] => format!("{} {}", ranking.best().server, measure.superlative),
+        several => format!("{} are {AS_FAST}", list(several)),
+    }
+}
+
 fn sentence(ranking: &Ranking, measure: &Measure) -> String {
     let best = measure.words(ranking.best().value);
     let name = &ranking.best().server;
     let mut text = if ranking.is_decided() {
-        format!("{name} {}: {best}", measure.superlative)
+        format!("{}: {best}", best_is(ranking, measure))
     } else {
         format!(
             "no significant difference in {} (best median: {name}, {best})",
@@ -371,11 +395,7 @@ fn short(ranking: &Ranking, measure: &Measure) -> String {
         [] => String::new(),
         equivalent => format!(", equivalent: {}", list(equivalent)),
     };
-    format!(
-        "{} {} ({best}{level})",
-        ranking.best().server,
-        measure.superlative
-    )
+    format!("{} ({best}{level})", best_is(ranking, measure))
 }
 
 fn alone(with: &str, row: &Row, servers: usize) -> String {
@@ -453,6 +473,21 @@ mod tests {
         );
         assert!(!text.contains("is fastest"), "{text}");
         assert!(text.contains("uses the least CPU"), "{text}");
+    }
+
+    #[test]
+    fn servers_faster_than_the_load_generator_are_as_fast_as_it_and_others_slower() {
+        let text = answer(|trial| {
+            if ["epoll", "epoll-et", "io-uring"].contains(&trial.server.as_str()) {
+                fixture::limit_by_clients(trial);
+            }
+        });
+        let expected = "are as fast as the load generator";
+        assert!(
+            text.contains(expected) && text.contains("is at least"),
+            "{text}"
+        );
+        assert!(!text.contains("are not ranked"), "{text}");
     }
 
     #[test]

@@ -96,7 +96,9 @@ pub(in crate::cli) fn resolve(
     common: &Common,
 ) -> anyhow::Result<Resolved> {
     let filled = |scene: &Scene| Scene {
-        title: part.filled(&scene.title),
+        title: part.filled(&scene.title, scene.clients),
+        question: part.filled(&scene.question, scene.clients),
+        when: part.filled(&scene.when, scene.clients),
         ..scene.clone()
     };
     let mut record = StudyPart {

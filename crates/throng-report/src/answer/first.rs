@@ -1,11 +1,11 @@
 //! The answer in one short sentence, and the order and groups of its servers.
 
 use super::measure::{COST, Measure, behind};
-use super::{alone, nobody, of_several, pace, percent_of_margin, ranked_rows};
-use crate::comparison::ranking::{Ranking, Standing};
+use super::{alone, best_is, nobody, of_several, of_speed, pace, percent_of_margin, ranked_rows};
+use crate::comparison::ranking::{AS_FAST, Ranking, Standing};
 use crate::comparison::{Comparison, Pair, PairMetric};
 use crate::summary::{Row, Summary};
-use throng_record::format::{counted, list};
+use throng_record::format::{capitalized, counted, list};
 use throng_record::metrics::{Better, Metric};
 use throng_stats::Verdict;
 
@@ -109,6 +109,9 @@ pub(crate) fn standings<'a>(
     let (title, tied) = match best.len() {
         1 if is_decided => ("Best".to_owned(), false),
         _ if !is_decided && !few.is_empty() => ("Not ranked".to_owned(), false),
+        _ if ranking.is_some_and(|ranking| !ranking.limited().is_empty()) => {
+            (capitalized(AS_FAST), true)
+        }
         _ if is_decided && !is_open => (format!("Equivalent within {}", percent_of_margin()), true),
         _ => ("No significant difference".to_owned(), true),
     };
@@ -148,23 +151,20 @@ pub(super) fn of_run(summary: &Summary, comparison: &Comparison, clients: u32) -
 }
 
 /// The ranking that the first sentence is about: by cost, or by speed if cost is unknown or shows no significant
-/// difference. Speed is not used if the load or its generator set it.
+/// difference. Speed is not used if the load set it.
 fn leading<'a>(
     comparison: &'a Comparison,
     clients: u32,
     ranked: &[&Row],
 ) -> Option<(&'static Measure, &'a Ranking)> {
-    let speed_is_own = ranked
-        .iter()
-        .all(|row| row.paced_by.is_none() && !row.client_limited());
-    let first = measure(ranked);
-    let by_cost = (first.metric == COST.metric).then_some(first);
-    let by_speed = Some(pace(ranked)).filter(|_| speed_is_own);
-    let known: Vec<_> = [by_cost, by_speed, Some(&COST)]
-        .into_iter()
-        .flatten()
-        .filter_map(|measure| Some((measure, of_several(comparison, clients, measure)?)))
-        .collect();
+    let by_cost = of_several(comparison, clients, &COST).map(|ranking| (&COST, ranking));
+    let is_paced = ranked.iter().any(|row| row.paced_by.is_some());
+    let by_speed = of_speed(comparison, clients, ranked).filter(|_| !is_paced);
+    let mut in_order = [by_speed, by_cost];
+    if measure(ranked).metric == COST.metric {
+        in_order.reverse();
+    }
+    let known: Vec<_> = in_order.into_iter().flatten().collect();
     let decided = known.iter().find(|(_, ranking)| ranking.is_decided());
     decided.or(known.first()).copied()
 }
@@ -203,8 +203,13 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
         measure.verb,
         behind(worst, *ratio, measure)
     );
+    if ranking.limited().len() > 1 {
+        let value = measure.metric().text(ranking.best().value);
+        let is = best_is(ranking, measure);
+        return format!("{with}, {is} ({value}); {worst}{noisy}.");
+    }
     if tied.len() == 1 {
-        return format!("{with}, {best} {}; {worst}{noisy}.", measure.superlative);
+        return format!("{with}, {}; {worst}{noisy}.", best_is(ranking, measure));
     }
     if tied.len() > MOST_NAMED {
         let count = tied.len();

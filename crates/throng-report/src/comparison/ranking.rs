@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pair::{PairMetric, Pairing, Side, Source};
+use super::pair::{PairMetric, Pairing, Side, Source, is_limited};
 use super::size::inverse;
 use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Quantity, ranked};
@@ -11,6 +11,9 @@ use throng_stats::Verdict;
 /// Values that are worse by more than this share do not tie with the best, even if noise hides the difference. If each
 /// server has only one trial, and thus no interval, values within it tie.
 pub(crate) const MARGIN_OF_TIES: f64 = 0.25;
+
+/// In place of a tie, of servers for which the load generator was the limit.
+pub(crate) const AS_FAST: &str = "as fast as the load generator";
 
 /// The servers that served all their clients, ranked by one metric with one number of clients.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +34,9 @@ pub struct Place {
     pub value: f64,
     /// Its cost relative to the best: 1 or more, except for noise.
     pub times: Quantity,
+    /// Whether the load generator was the limit: the server may be better than its value.
+    #[serde(skip)]
+    pub(crate) is_limited: bool,
     /// It compared with the best; `None` for the best itself.
     #[serde(skip)]
     cell: Option<PairMetric>,
@@ -79,6 +85,7 @@ impl Ranking {
                     standing: Standing::Unknown,
                     value: row.value(metric.name).unwrap_or_default(),
                     times: Quantity::bare(1.0),
+                    is_limited: is_limited(metric, row),
                     cell,
                 }
             })
@@ -135,6 +142,15 @@ impl Ranking {
         if is_known {
             self.places[0].standing = Standing::Best;
         }
+        // As fast as the load generator, if that is known to be faster than another server.
+        if self.is_decided() && self.best().is_limited {
+            for place in self.places.iter_mut().filter(|place| place.is_limited) {
+                let near = place.times.value <= 1.0 + MARGIN_OF_TIES;
+                if near && place.standing == Standing::Unknown {
+                    place.standing = Standing::Best;
+                }
+            }
+        }
     }
 
     pub(crate) fn best(&self) -> &Place {
@@ -149,6 +165,16 @@ impl Ranking {
     fn with(&self, verdict: Verdict) -> impl Iterator<Item = (&Place, &PairMetric)> {
         self.others()
             .filter(move |(_, cell)| cell.verdict == verdict)
+    }
+
+    /// The best servers, if the load generator was the limit for them.
+    pub(crate) fn limited(&self) -> Vec<&str> {
+        if !self.best().is_limited {
+            return Vec::new();
+        }
+        let places = self.places.iter();
+        let best = places.filter(|place| place.standing == Standing::Best);
+        best.map(|place| place.server.as_str()).collect()
     }
 
     /// Servers that are equivalent to the best.

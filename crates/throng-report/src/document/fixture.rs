@@ -35,6 +35,7 @@ pub(super) fn sample(text: &str) -> Document {
             ],
         }],
         best_of: "its group",
+        key: "-: not measured.".to_owned(),
     };
     let all = Text::default()
         .plain(text)

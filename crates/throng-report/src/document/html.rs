@@ -15,6 +15,9 @@ use crate::render::markers;
 pub use style::{POLICY, STYLE};
 use throng_record::format::{ABSENT, harmless};
 
+/// The most parts of a study that are linked above its answer without a fold.
+const MOST_PARTS: usize = 6;
+
 /// The script of every page.
 pub const SCRIPT: &str = include_str!("page.js");
 
@@ -68,9 +71,19 @@ fn contents(sections: &[Section]) -> Markup {
         Kind::Part => format!("#part-{}", section.id),
         Kind::Plain | Kind::Answer => format!("#{}", section.id),
     };
+    let (parts, others): (Vec<&Section>, Vec<&Section>) =
+        shown.iter().partition(|section| section.kind == Kind::Part);
+    let links = |sections: &[&Section]| html! { @for section in sections { a href=(to(section)) { (section.title) } " " } };
     html! {
         @if shown.len() > 2 {
-            nav aria-label="Sections" { @for section in shown { a href=(to(section)) { (section.title) } " " } }
+            nav aria-label="Sections" {
+                @if parts.len() > MOST_PARTS {
+                    (links(&others))
+                    details { summary { (parts.len()) " parts" } (links(&parts)) }
+                } @else {
+                    (links(&shown))
+                }
+            }
         }
     }
 }
@@ -233,8 +246,8 @@ fn text(text: &Text) -> Markup {
     html! {
         @for span in &text.0 {
             @match &span.style {
-                Style::Plain => (span.text),
-                Style::Strong => b { (span.text) },
+                Style::Plain => (unbroken(&span.text)),
+                Style::Strong => b { (unbroken(&span.text)) },
                 Style::Code => code { (span.text) },
                 Style::Tone(tone) => span class=[class(*tone)] { (span.text) },
                 Style::Server(place) => { (swatch(*place)) (span.text) },
@@ -243,6 +256,11 @@ fn text(text: &Text) -> Markup {
             }
         }
     }
+}
+
+/// A text in which no line begins with the unit of a number.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 fn class(tone: Tone) -> Option<&'static str> {

@@ -127,6 +127,8 @@ pub struct Table {
     pub groups: Vec<Group>,
     /// The set among which [`Tone::Best`] cells are the best; empty if there are no such cells.
     pub best_of: &'static str,
+    /// The meaning of its marks, for a terminal that has no room for all of the table.
+    pub key: String,
 }
 
 /// A column of a table.
@@ -160,6 +162,8 @@ pub struct Row {
     pub name: Text,
     /// Anomalies of the row.
     pub flags: Vec<String>,
+    /// Whether it is named in the words above the table. If there is no room for all rows, it stays.
+    pub is_named: bool,
     /// Whether it must not be compared with the other rows.
     pub is_quiet: bool,
     /// One cell for each column except the first.
@@ -333,7 +337,7 @@ impl Table {
             caption: caption.into(),
             columns,
             groups: made.filter(|group| !group.rows.is_empty()).collect(),
-            best_of: "",
+            ..Self::default()
         }
     }
 

@@ -5,6 +5,8 @@
 
 mod table;
 
+pub use table::in_lines;
+
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
@@ -283,10 +285,13 @@ impl Writer {
 
     /// Writes an empty line, unless there is one already or a heading precedes.
     fn gap(&mut self) {
+        self.text += &"\n".repeat(self.gaps());
+    }
+
+    /// The number of empty lines that [`Self::gap`] writes.
+    fn gaps(&self) -> usize {
         let is_headed = self.headed == self.text.len();
-        if !is_headed && !self.text.ends_with("\n\n") {
-            self.text.push('\n');
-        }
+        usize::from(!is_headed && !self.text.ends_with("\n\n"))
     }
 
     fn line(&mut self, line: &str) {

@@ -358,7 +358,7 @@ fn verdicts(part: &PartBetween) -> Option<Section> {
             caption,
             columns: columns(""),
             groups,
-            best_of: "",
+            ..Table::default()
         }));
     }
     Section::of("verdicts", "Verdicts", blocks)

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::PartReport;
-use crate::comparison::ranking::{Place, Standing};
+use crate::comparison::ranking::{AS_FAST, Place, Standing};
 use crate::comparison::size::times;
 use crate::summary::Row;
 use throng_record::Scene;
@@ -137,6 +137,7 @@ impl<'a> SceneResult<'a> {
         let who = named_or_counted(&best);
         let text = match best.len() {
             1 => format!("{with}, {who} has the {superlative} {noun}: {value}"),
+            _ if first.is_limited => format!("{with}, {who} are {AS_FAST}: {value}"),
             _ => format!("{with}, {who} tie for the {superlative} {noun}: {value}"),
         };
         let worse: Vec<&Place> = self

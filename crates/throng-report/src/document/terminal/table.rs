@@ -1,9 +1,10 @@
 //! Tables as text: the columns and rows that fit, with bars.
 
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 
 use super::super::{Cell, Column, NOT_IN_TERMINAL, Row, Table, Tone};
-use super::{BAD, FEWEST_OF_TABLE, QUIET, STRONG, Writer, style};
+use super::{BAD, FEWEST_OF_TABLE, QUIET, STRONG, Screen, Writer, lines, style};
 use throng_record::format::{cut, list, padded, padded_left, printable};
 
 const BAR: Style = AnsiColor::Cyan.on_default();
@@ -32,10 +33,11 @@ impl Writer {
         for (place, group) in table.groups.iter().enumerate() {
             let title = printable(&group.title);
             let fits = !title.is_empty() && title.chars().count() <= name_width;
-            // A gap, the headings, and the first line that says what is missing or what the mark means.
-            let room = self
-                .room()
-                .saturating_sub(3 + usize::from(!title.is_empty() && !fits));
+            let headings = 1 + usize::from(!title.is_empty() && !fits);
+            let all_fit = group.rows.len() + headings + self.gaps() < self.room();
+            // The first line says what is missing or what the mark means, or all of them.
+            let below = if all_fit { 1 } else { self.lines_below(table) };
+            let room = self.room().saturating_sub(self.gaps() + headings + below);
             if group.rows.len() > room && (place > 0 || room + 2 < FEWEST_OF_TABLE) {
                 let what = if title.is_empty() {
                     &table.caption
@@ -60,16 +62,16 @@ impl Writer {
                 heading += &format!("{before}{column}{after}");
             }
             self.line(&heading);
-            let shown = group.rows.len().min(room);
-            for row in &group.rows[..shown] {
+            let shown = most_important(&group.rows, room);
+            if shown.len() < group.rows.len() {
+                left_out.push(format!("{} more", group.rows.len() - shown.len()));
+            }
+            for row in shown {
                 self.row(&laid, row, !table.best_of.is_empty());
                 has_best |= laid
                     .iter()
                     .skip(1)
                     .any(|one| one.cell(row).tone == Tone::Best);
-            }
-            if shown < group.rows.len() {
-                left_out.push(format!("{} more", group.rows.len() - shown));
             }
         }
         let mut notes = Vec::new();
@@ -77,11 +79,23 @@ impl Writer {
             notes.push(format!("* best of {}", table.best_of));
         }
         if !left_out.is_empty() {
-            notes.push(format!("In the report: {}", list(&left_out)));
+            notes.push(missing(table, &list(&left_out)));
         }
         if !notes.is_empty() {
             self.wrap(&notes.join(". ").into(), QUIET);
         }
+    }
+
+    /// The number of lines below a table of which some rows are missing.
+    fn lines_below(&self, table: &Table) -> usize {
+        let screen = Screen {
+            columns: self.width,
+            rows: None,
+            colour: false,
+        };
+        let mut writer = Writer::new(screen, None);
+        writer.wrap(&missing(table, "99 more").as_str().into(), QUIET);
+        lines(&writer.text)
     }
 
     fn row(&mut self, laid: &[ColumnLayout<'_>], row: &Row, marks_best: bool) {
@@ -129,12 +143,27 @@ impl Writer {
     }
 }
 
-/// A text in lines of at most this width, unless a word is longer.
-fn in_lines(text: &str, width: usize) -> Vec<String> {
+/// What is missing from a table, and the meaning of its marks.
+fn missing(table: &Table, what: &str) -> String {
+    let end = if table.key.is_empty() { "" } else { ". " };
+    format!("In the report: {what}{end}{}", table.key)
+}
+
+/// At most this many of the rows, in order: those that are named above the table, then the first.
+fn most_important(rows: &[Row], most: usize) -> Vec<&Row> {
+    let mut places: Vec<usize> = (0..rows.len()).collect();
+    places.sort_by_key(|place| !rows[*place].is_named);
+    places.truncate(most);
+    places.sort_unstable();
+    places.into_iter().map(|place| &rows[place]).collect()
+}
+
+/// A text in lines of at most this width, unless a word is longer. Colours have no width.
+pub fn in_lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+            Some(line) if visible(line) + 1 + visible(word) <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -142,6 +171,11 @@ fn in_lines(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The number of characters that are visible.
+fn visible(text: &str) -> usize {
+    strip_str(text).to_string().chars().count()
 }
 
 fn name(row: &Row) -> String {
@@ -298,9 +332,7 @@ mod tests {
         let columns = vec![Column::text("Here"), Column::text("Claim")];
         let document = [super::super::Block::Table(Table::of("", columns, rows))];
         let text = super::super::blocks(&document, 60);
-        let mut widths = text
-            .lines()
-            .map(|line| anstream::adapter::strip_str(line).to_string());
+        let mut widths = text.lines().map(|line| strip_str(line).to_string());
         assert!(
             widths.clone().all(|line| line.chars().count() <= 60),
             "{text}"

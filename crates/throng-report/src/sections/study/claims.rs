@@ -12,7 +12,7 @@ use crate::study::{PartReport, StudyReport};
 use throng_record::format::{counted, list};
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
-    let mut blocks = answering_part(report);
+    let (mut blocks, picture) = answering_part(report);
     let is_answered = !blocks.is_empty();
     let leader = leading(&report.claims).filter(|_| !is_answered);
     blocks.extend(leader.map(|claim| {
@@ -29,6 +29,7 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         };
         blocks.push(Block::paragraph(role, glance::sentence(report)));
     }
+    blocks.extend(picture);
     if !report.claims.is_empty() {
         blocks.push(Block::Table(matrix(&report.claims)));
     }
@@ -59,13 +60,13 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
 }
 
 /// The first sentence of the part that answers the study's question, and the figure that shows it.
-fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
+fn answering_part(report: &StudyReport<'_>) -> (Vec<Block>, Option<Block>) {
     let answers = |part: &&PartReport<'_>| part.record.answer.is_some();
     let part = report.parts.iter().find(answers);
     let Some((name, of_part)) =
         part.and_then(|part| part.record.answer.as_ref().zip(part.report.as_ref()))
     else {
-        return Vec::new();
+        return (Vec::new(), None);
     };
     let sentence = Block::paragraph(Role::Lead, &of_part.answer.first);
     let figure = of_part.figures.iter().find(|figure| figure.id == name);
@@ -81,7 +82,7 @@ fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     let causes = limits.filter_map(|one| one.sentences.first().map(String::as_str));
     let listed = vec![Block::list(causes)];
     let in_terminal = Block::Except(&[Medium::Html, Medium::Markdown], listed);
-    [sentence, in_terminal].into_iter().chain(picture).collect()
+    (vec![sentence, in_terminal], picture)
 }
 
 /// The claim that answers the study's question, if it is decided; otherwise the first that is.

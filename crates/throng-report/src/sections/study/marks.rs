@@ -7,7 +7,7 @@ use crate::comparison::size::times;
 use crate::document::{Cell, Column, Row, Style, Table, Text, Tone};
 use crate::palette;
 use crate::study::scenes::{FAR, SceneResult, named_or_counted};
-use throng_record::format::{ABSENT, counted, list};
+use throng_record::format::{ABSENT, counted, list, or_absent};
 use throng_record::metrics::Metric;
 
 const BEST_VALUE: &str = "Best value";
@@ -170,26 +170,36 @@ impl<'a> Marked<'a> {
     }
 }
 
-/// "io-uring and reactors are best or tie for CPU per request under all 3 loads and for memory.": the servers that are
-/// never worse than another, or the one that stays closest to the best.
-pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Option<String> {
+/// The servers that are never worse than another, or the one that stays closest to the best.
+fn best<'m, 'a>(all: &'m [Marked<'a>]) -> Vec<&'m Marked<'a>> {
     let of_each = all.iter().map(|one| one.values().count());
-    let most = of_each.max().filter(|most| *most > 1)?;
+    let Some(most) = of_each.max().filter(|most| *most > 1) else {
+        return Vec::new();
+    };
     let in_most = || all.iter().filter(|one| one.values().count() == most);
     let mut best: Vec<&Marked<'_>> = in_most().filter(|one| one.is_never_worse()).collect();
     // Servers of which all is decided come before others.
     if best.iter().any(|one| one.is_decided()) {
         best.retain(|one| one.is_decided());
     }
-    let Some(first) = best.first() else {
+    if best.is_empty() {
         let served =
             in_most().filter(|one| !one.has(|mark| matches!(mark, Mark::Unserved | Mark::Odd)));
-        let closest = served.min_by(|one, other| one.worst().total_cmp(&other.worst()))?;
-        let (name, at_most) = (closest.server, times(closest.worst()));
+        best.extend(served.min_by(|one, other| one.worst().total_cmp(&other.worst())));
+    }
+    best
+}
+
+/// "io-uring and reactors are best or tie for CPU per request under all 3 loads and for memory."
+pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Option<String> {
+    let best = best(all);
+    let first = best.first()?;
+    if !first.is_never_worse() {
+        let (name, at_most) = (first.server, times(first.worst()));
         return Some(format!(
             "{name} stays closest to the best: at most {at_most}."
         ));
-    };
+    }
     let names: Vec<&str> = best.iter().map(|one| one.server).collect();
     let is_one = names.len() == 1;
     let of = |metric: &Metric| {
@@ -227,7 +237,7 @@ pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Op
         } else {
             "are best, tie or are undecided"
         };
-        let what = for_all(&open, |loads| format!("all {loads} loads"));
+        let what = for_all(&open, all_loads);
         return Some(format!("{who} {verb} {what}."));
     }
     let verb = if is_one {
@@ -235,13 +245,21 @@ pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Op
     } else {
         "are best or tie"
     };
-    let what = for_all(&decided, |loads| format!("all {loads} loads"));
+    let what = for_all(&decided, all_loads);
     let nouns: Vec<String> = open.iter().map(|metric| metric.noun()).collect();
     let undecided = match nouns.as_slice() {
         [] => String::new(),
         nouns => format!("; {} is undecided", list(nouns)),
     };
     Some(format!("{who} {verb} {what}{undecided}."))
+}
+
+/// "both loads", "all 3 loads".
+fn all_loads(loads: usize) -> String {
+    match loads {
+        2 => "both loads".to_owned(),
+        _ => format!("all {loads} loads"),
+    }
 }
 
 /// "Left clients unserved: thread (Few threads); fork and prefork (Others)."
@@ -289,30 +307,54 @@ pub(super) fn clients_of_all(scenes: &[SceneResult<'_>]) -> Option<u32> {
 }
 
 /// A row for each server: first the servers that ran under most loads, of these those whose worst load is the least bad.
-/// If there are more loads than servers, a row for each load.
-pub(super) fn matrix(scenes: &[SceneResult<'_>], servers: &[String], all: &[Marked<'_>]) -> Table {
+/// If there are more loads than servers, a row for each load. The best servers, the `worst` and those that left clients
+/// unserved are in the words above it.
+pub(super) fn matrix(
+    scenes: &[SceneResult<'_>],
+    servers: &[String],
+    all: &[Marked<'_>],
+    worst: &[&str],
+) -> Table {
+    let left_out = all
+        .iter()
+        .filter(|one| one.has(|mark| matches!(mark, Mark::Unserved)));
+    let of_words = best(all).into_iter().chain(left_out);
+    let named: Vec<&str> = of_words
+        .map(|one| one.server)
+        .chain(worst.iter().copied())
+        .collect();
     let mut ranked: Vec<&Marked<'_>> = all.iter().collect();
     ranked.sort_by(|one, other| {
         let by_loads = other.values().count().cmp(&one.values().count());
         by_loads.then(one.worst().total_cmp(&other.worst()))
     });
     let of_mark = |mark: &Mark<'_>| Cell::plain(mark.text()).toned(mark.tone());
-    let best = |shown: &SceneResult<'_>| {
-        let value = shown.places.first().map(|best| best.value);
-        let text = value.map_or_else(|| ABSENT.to_owned(), |value| shown.metric().text(value));
+    let value = |shown: &SceneResult<'_>| {
+        let best_value = shown.places.first().map(|best| best.value);
+        let text = or_absent(best_value, |best_value| shown.metric().text(best_value));
         Cell::plain(text).toned(Tone::Quiet)
     };
     let caption = "Every model under every load";
+    let each_mark = || all.iter().flat_map(|one| &one.marks);
+    let multiples = if each_mark().any(|mark| mark.is_multiple()) {
+        "x: multiples of the best. "
+    } else {
+        ""
+    };
+    let key = format!("{multiples}{}", Mark::legend(each_mark()));
     if scenes.len() > ranked.len() {
         let names = ranked.iter().map(|one| Column::number(one.server));
         let columns = std::iter::once(Column::text("Load")).chain(names);
         let columns_with_best = columns.chain([Column::number(BEST_VALUE)]).collect();
         let row = |(number, shown): (usize, &SceneResult<'_>)| {
             let marks = ranked.iter().map(|one| of_mark(&one.marks[number]));
-            Row::of(&*shown.scene.title, marks.chain([best(shown)]).collect())
+            Row::of(&*shown.scene.title, marks.chain([value(shown)]).collect())
         };
         let rows = scenes.iter().enumerate().map(row).collect();
-        return Table::of(caption, columns_with_best, rows);
+        return Table {
+            key,
+            ..Table::of(caption, columns_with_best, rows)
+        };
     }
     let mut columns = vec![Column::text("Model")];
     let is_of_one_size = clients_of_all(scenes).is_some();
@@ -327,11 +369,20 @@ pub(super) fn matrix(scenes: &[SceneResult<'_>], servers: &[String], all: &[Mark
     let row = |one: &&Marked<'_>| {
         let place = palette::place(one.server, servers);
         let name = Text::default().then(one.server, Style::Server(place));
-        Row::of(name, one.marks.iter().map(of_mark).collect())
+        Row {
+            is_named: named.contains(&one.server),
+            ..Row::of(name, one.marks.iter().map(of_mark).collect())
+        }
     };
-    let last = Row::of(BEST_VALUE, scenes.iter().map(best).collect());
+    let last = Row {
+        is_named: true,
+        ..Row::of(BEST_VALUE, scenes.iter().map(value).collect())
+    };
     let rows = ranked.iter().map(row).chain([last]).collect();
-    Table::of(caption, columns, rows)
+    Table {
+        key,
+        ..Table::of(caption, columns, rows)
+    }
 }
 
 #[cfg(test)]

@@ -86,6 +86,6 @@ fn table(parts: &[PartReport<'_>]) -> Table {
         caption: format!("Published and measured, {}", published::title(parts)),
         columns: std::iter::once(Column::text("")).chain(columns).collect(),
         groups,
-        best_of: "",
+        ..Table::default()
     }
 }

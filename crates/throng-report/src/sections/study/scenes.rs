@@ -33,17 +33,14 @@ fn answer(
     scenes: &[SceneResult<'_>],
     servers: &[String],
 ) -> Option<Section> {
-    let most_spread = widest(scenes);
     let marked = Marked::all(scenes, servers);
+    let most_spread = widest(scenes).filter(|_| marked.len() > MOST_SEEN);
+    let worst = most_spread.map_or_else(Vec::new, worst);
     let leads = report
         .scale_note()
         .into_iter()
         .chain(marks::best_overall(scenes, &marked))
-        .chain(
-            most_spread
-                .filter(|_| marked.len() > MOST_SEEN)
-                .and_then(headline),
-        )
+        .chain(most_spread.and_then(|shown| headline(shown, &worst)))
         .chain(marks::unserved(scenes, &marked));
     let mut blocks: Vec<Block> = leads
         .map(|words| Block::paragraph(Role::Lead, words))
@@ -61,7 +58,9 @@ fn answer(
     let picture = deciding_picture(scenes, servers);
     let drawn = picture.map(|figure| Block::Picture(Box::new(figure)));
     blocks.extend(drawn);
-    blocks.push(Block::Table(marks::matrix(scenes, servers, &marked)));
+    blocks.push(Block::Table(marks::matrix(
+        scenes, servers, &marked, &worst,
+    )));
     blocks.push(Block::Except(&[Medium::Html, Medium::Markdown], legend));
     let section = Section::of("answer", "Which model when", blocks)?;
     Some(Section {
@@ -122,14 +121,18 @@ fn measured<'m>(
     capitalized(&words)
 }
 
-/// "The choice matters most when many connections are idle: poll and select use 12x to 13x the CPU per request of the
-/// best.", with all servers that are about as bad.
-fn headline(widest: &SceneResult<'_>) -> Option<String> {
-    let (_, most) = widest.spread()?;
-    let is_last = |place: &Place| {
+/// The server that is worst, and those that are about as bad.
+fn worst<'a>(widest: &SceneResult<'a>) -> Vec<&'a str> {
+    let most = widest.spread().map_or(f64::INFINITY, |(_, most)| most);
+    widest.names(|place: &Place| {
         place.standing == Standing::Worse && place.times.value * (1.0 + MARGIN_OF_TIES) >= most
-    };
-    let last = widest.names(is_last);
+    })
+}
+
+/// "The choice matters most when many connections are idle: poll and select use 12x to 13x the CPU per request of the
+/// best."
+fn headline(widest: &SceneResult<'_>, last: &[&str]) -> Option<String> {
+    let (_, most) = widest.spread()?;
     let nearest = widest.place_of(last.first()?)?.times.value;
     let (from, to) = (times(nearest), times(most));
     let size = if from == to {
@@ -147,7 +150,7 @@ fn headline(widest: &SceneResult<'_>) -> Option<String> {
     Some(format!(
         "The choice matters most when {}: {} {verb} {size} the {} of the best.",
         lowered(&widest.scene.when),
-        named_or_counted(&last),
+        named_or_counted(last),
         metric.noun()
     ))
 }
