@@ -108,6 +108,7 @@ pub(crate) fn standings<'a>(
         .partition(|row| is_decided && few.contains(&row.server.as_str()));
     let (title, tied) = match best.len() {
         1 if is_decided => ("Best".to_owned(), false),
+        1 if !with(Standing::Unclear).is_empty() => ("Best median".to_owned(), false),
         _ if !is_decided && !few.is_empty() => ("Not ranked".to_owned(), false),
         _ if ranking.is_some_and(|ranking| !ranking.limited().is_empty()) => {
             (capitalized(AS_FAST), true)
@@ -119,7 +120,7 @@ pub(crate) fn standings<'a>(
         push(&title, false, ranked);
     } else {
         push(&title, tied, best);
-        push("Too noisy to say", false, with(Standing::Unclear));
+        push("Undecided", false, with(Standing::Unclear));
         push("Significantly worse", false, with(Standing::Worse));
         push("Too few trials to rank", false, few_rows);
         push("Not ranked", false, unknown);
@@ -184,7 +185,7 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
     }
     let noisy = match standing(Standing::Unclear).as_slice() {
         [] => String::new(),
-        names => format!("; too noisy to say: {}", list(names)),
+        names => format!("; undecided: {}", list(names)),
     };
     let behind_best = ranking.behind();
     let Some((worst, ratio)) = behind_best.last() else {

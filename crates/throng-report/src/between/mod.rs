@@ -222,13 +222,18 @@ impl Between {
             let mut parts = then.parts.iter();
             let earlier = parts.find(|part| part.record.name == later.record.name)?;
             let reports = [earlier.report.as_ref()?, later.report.as_ref()?];
-            Some(PartBetween::of(later.record, reports))
+            Some((PartBetween::of(later.record, reports), reports))
         });
-        let mut parts: Vec<PartBetween> = both.collect();
+        let (mut parts, of_parts): (Vec<PartBetween>, Vec<[&Report<'_>; 2]>) = both.unzip();
         conclude(parts.iter_mut().flat_map(|part| &mut part.pairs));
         let pairs = parts.iter_mut().flat_map(|part| &mut part.pairs);
         // Apart from the others, whose verdicts would need much more data if these many were among them.
         judge(pairs.flat_map(|compared| &mut compared.more));
+        // They show the verdicts.
+        for (part, reports) in parts.iter_mut().zip(of_parts) {
+            let summaries = reports.map(|report| &report.summary);
+            part.figures = figures::figures(&part.servers, &part.pairs, summaries);
+        }
         let only = |report: &StudyReport<'_>| -> Vec<String> {
             let names = report.parts.iter().map(|part| &part.record.name);
             let only = names.filter(|name| !parts.iter().any(|part| part.name == **name));
@@ -392,7 +397,7 @@ impl PartBetween {
             verdicts: Repeated::of_pairs(&in_then, &in_now),
             limits: Repeated::of_limits([then, now]),
             only_in: [only(a, b), only(b, a)],
-            figures: figures::figures(&servers, &pairs, [&then.summary, &now.summary]),
+            figures: Vec::new(),
             pairs,
             servers,
         }

@@ -82,7 +82,7 @@ pub enum Outcome {
     /// The later run contradicts it.
     NotHeld,
     /// The later run neither confirms nor contradicts it.
-    NowInconclusive,
+    Undecided,
     /// One of the runs does not allow a comparison.
     NotComparable,
     /// The earlier run had no verdict that could hold.
@@ -186,7 +186,7 @@ impl Outcome {
         match self {
             Self::Held => "reproduced",
             Self::NotHeld => "not reproduced",
-            Self::NowInconclusive => "now inconclusive",
+            Self::Undecided => "undecided",
             Self::NotComparable => "not comparable",
             Self::NoVerdict => "no original verdict",
         }
@@ -200,11 +200,11 @@ impl Outcome {
             [NotComparable, _] | [_, NotComparable] => Self::NotComparable,
             [Inconclusive, _] => Self::NoVerdict,
             [earlier, later] if earlier == later => Self::Held,
-            [_, Inconclusive] => Self::NowInconclusive,
+            [_, Inconclusive] => Self::Undecided,
             // A difference that is certain to be too small to matter.
             [Equivalent, _] if now.is_within(MARGIN.max(least)) => Self::Held,
             // Both runs may have seen the same ratio.
-            [Equivalent, _] | [_, Equivalent] if then.overlaps(now) => Self::NowInconclusive,
+            [Equivalent, _] | [_, Equivalent] if then.overlaps(now) => Self::Undecided,
             _ => Self::NotHeld,
         }
     }
@@ -240,7 +240,7 @@ impl Outcome {
         } else if !both.iter().any(is_measured) {
             Self::NotComparable
         } else if decided.count() > 0 {
-            Self::NowInconclusive
+            Self::Undecided
         } else {
             Self::NoVerdict
         }
@@ -424,19 +424,15 @@ mod tests {
             (&better, seen(Better, 1.1, 1.3), Outcome::Held),
             (&better, seen(Better, 3.0, 4.0), Outcome::Held),
             (&better, seen(Worse, 0.8, 0.9), Outcome::NotHeld),
-            (
-                &better,
-                seen(Inconclusive, 0.8, 1.3),
-                Outcome::NowInconclusive,
-            ),
+            (&better, seen(Inconclusive, 0.8, 1.3), Outcome::Undecided),
             (&better, same.clone(), Outcome::NotHeld),
             // The difference may still be there.
-            (&small, same.clone(), Outcome::NowInconclusive),
+            (&small, same.clone(), Outcome::Undecided),
             (&same, same.clone(), Outcome::Held),
             // Still within the margin.
             (&same, small.clone(), Outcome::Held),
             (&same, better.clone(), Outcome::NotHeld),
-            (&same, seen(Worse, 0.95, 0.995), Outcome::NowInconclusive),
+            (&same, seen(Worse, 0.95, 0.995), Outcome::Undecided),
             (&same, seen(NotComparable, 1.0, 1.0), Outcome::NotComparable),
             (
                 &seen(NotComparable, 1.0, 1.0),
@@ -492,7 +488,7 @@ mod tests {
             ([Yes, No], [Yes, Yes], Outcome::NotHeld),
             ([Yes, Tie], [Noisy, No], Outcome::NotHeld),
             ([Yes, No], [Noisy, No], Outcome::Held),
-            ([No, Noisy], [Noisy, Noisy], Outcome::NowInconclusive),
+            ([No, Noisy], [Noisy, Noisy], Outcome::Undecided),
             ([Noisy, Noisy], [No, Yes], Outcome::NoVerdict),
             (
                 [Yes, NotMeasured],

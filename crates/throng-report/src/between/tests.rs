@@ -293,6 +293,13 @@ fn both_runs_are_drawn_and_their_hues_are_those_of_one_server() {
     ];
     assert_eq!(ids, wanted);
     assert!(figures.iter().all(|figure| !figure.alternative.is_empty()));
+    // The figure has the verdicts of the tables.
+    let rows = figures[0].ranked.iter().flat_map(|panel| panel.rows());
+    let verdicts: Vec<&str> = rows.map(|row| row.text.as_str()).collect();
+    assert!(
+        verdicts.iter().any(|text| text.ends_with("faster")),
+        "{verdicts:?}"
+    );
     let [b, a] = figures::places("epoll", &["epoll".to_owned()]).map(look);
     assert_eq!((a.light, a.marker), (b.light, b.marker));
 }

@@ -67,7 +67,7 @@ fn verdicts(between: &Between) -> String {
         (count(Verdict::Equivalent), "equivalent"),
         (count(Verdict::Inconclusive), "inconclusive"),
     ];
-    let others = [(count(Verdict::NotComparable), "are not comparable")];
+    let others = [(count(Verdict::NotComparable), "not comparable")];
     let all: usize = counts.iter().map(|(number, _)| number).sum();
     if all > 0 && !between.verdicts().any(Verdict::is_difference) {
         let compared = counted(all as u32, "comparison");
@@ -95,22 +95,18 @@ fn outcomes(between: &Between) -> String {
         all.filter(|(_, repeated)| repeated.outcome == which)
             .count()
     };
-    let [held, not, inconclusive] =
-        [Outcome::Held, Outcome::NotHeld, Outcome::NowInconclusive].map(count);
-    let all = held + not + inconclusive;
+    let [held, not, undecided] = [Outcome::Held, Outcome::NotHeld, Outcome::Undecided].map(count);
+    let all = held + not + undecided;
     if all == 0 {
         return "No verdict to check.".to_owned();
     }
-    let word = match (not, inconclusive) {
+    let word = match (not, undecided) {
         (0, 0) => "Yes",
         (0, _) => "Partly",
         _ => "No",
     };
     let are = |number: usize| if number == 1 { "is" } else { "are" };
-    let failed = [
-        (not, "not"),
-        (inconclusive, Outcome::NowInconclusive.text()),
-    ];
+    let failed = [(not, "not"), (undecided, Outcome::Undecided.text())];
     let found = failed.into_iter().filter(|(number, _)| *number > 0);
     let mut parts = vec![format!(
         "{held} of {} {} reproduced",
@@ -120,7 +116,7 @@ fn outcomes(between: &Between) -> String {
     parts.extend(found.map(|(number, text)| format!("{number} {} {text}", are(number))));
     let resized = between.repeated().filter(|(_, one)| one.other_size).count();
     if resized > 0 {
-        parts[0] += &format!(", {resized} with another size");
+        parts[0] += &format!(" ({resized} with another size)");
     }
     let others = [
         (count(Outcome::NotComparable), "not comparable"),
@@ -129,7 +125,7 @@ fn outcomes(between: &Between) -> String {
     with_others(format!("{word}: {}", list(&parts)), &others)
 }
 
-/// "Of 8 comparisons: 7 worse in B and 1 equivalent; 2 more are not comparable."
+/// "Of 8 comparisons: 7 worse in B and 1 equivalent; 2 more not comparable."
 fn tally(counts: &[(usize, &str)], others: &[(usize, &str)]) -> Option<String> {
     let all: usize = counts.iter().map(|(count, _)| count).sum();
     let some = counts.iter().filter(|(count, _)| *count > 0);
@@ -140,7 +136,7 @@ fn tally(counts: &[(usize, &str)], others: &[(usize, &str)]) -> Option<String> {
     (all > 0).then(|| with_others(first, others))
 }
 
-/// The first words, then "; 2 more are not comparable."
+/// The first words, then "; 2 more not comparable."
 fn with_others(first: String, others: &[(usize, &str)]) -> String {
     let some = others.iter().filter(|(count, _)| *count > 0);
     let more = some.map(|(count, words)| format!("{count} more {words}"));

@@ -48,7 +48,8 @@ pub struct Place {
 pub enum Standing {
     /// The best, or tied with it: not shown to be worse.
     Best,
-    /// Not shown to be worse, but its value is far from the best, or worse than that of a server that is.
+    /// Not shown to be worse, but its value is far from the best, or worse than that of a server that is; or the load
+    /// generator was the limit for it, so that it may be better than the best.
     Unclear,
     Worse,
     /// Too few rounds, or unfit for a ranking.
@@ -113,6 +114,7 @@ impl Ranking {
         let Some(best) = self.places.first().map(|best| best.value) else {
             return;
         };
+        let is_best_limited = self.best().is_limited;
         let mut is_beyond = false;
         let mut is_known = self.places.len() == 1;
         for place in &mut self.places {
@@ -126,6 +128,7 @@ impl Ranking {
             };
             let near = place.times.value <= 1.0 + MARGIN_OF_TIES;
             place.standing = match cell.verdict {
+                Verdict::NotComparable if place.is_limited && !is_best_limited => Standing::Unclear,
                 // Without a reason, slices measured it only once, as a single trial does.
                 Verdict::NotComparable if cell.why.is_some() => Standing::Unknown,
                 _ if self.is_one_trial && near => Standing::Best,

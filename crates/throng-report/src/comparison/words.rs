@@ -129,7 +129,10 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
             .collect();
         if !times.is_empty() {
             sentences.push(if sentences.is_empty() {
-                format!("{server}'s {kind} is {} than {reference}'s", list(&times))
+                format!(
+                    "the {kind} of {server} is {} than that of {reference}",
+                    list(&times)
+                )
             } else {
                 format!("its {kind} is {}", list(&times))
             });

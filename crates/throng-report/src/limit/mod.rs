@@ -110,17 +110,33 @@ impl ServerLimit {
         max_reason: &str,
         tries: Vec<SearchTrial>,
     ) -> Self {
-        let mut limit = Self {
+        Self {
             server: server.to_owned(),
             ending: found.map(|found| found.ending),
             passed: found.and_then(|found| found.passed),
             failed: found.and_then(|found| found.failed),
             cause: found.and_then(|found| found.cause.clone()),
-            sentences: Vec::new(),
+            sentences: words::sentences(server, find, found, max_reason),
             tries,
+        }
+    }
+
+    /// The trials below the limit, then the last one at the limit and the last one that failed above it.
+    pub fn around(&self) -> Vec<&SearchTrial> {
+        let below = self
+            .tries
+            .iter()
+            .filter(|one| one.purpose == Purpose::Share);
+        let last = |tried: Option<TriedValue>, passed| {
+            let of_value = move |one: &&SearchTrial| {
+                one.passed == passed && tried.is_some_and(|tried| tried.value == one.value)
+            };
+            self.tries.iter().rfind(of_value)
         };
-        limit.sentences = words::sentences(&limit, find, found, max_reason);
-        limit
+        let ends = [last(self.passed, true), last(self.failed, false)];
+        let mut around: Vec<&SearchTrial> = below.chain(ends.into_iter().flatten()).collect();
+        around.dedup_by_key(|one| one.trial);
+        around
     }
 
     /// The limit as shown in tables.

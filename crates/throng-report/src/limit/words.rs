@@ -1,25 +1,23 @@
 //! A limit in words: its value, cause and certainty.
 
-use super::{Limits, SearchTrial, ServerLimit, amount};
+use super::{Limits, ServerLimit, amount};
 use throng_record::findings::cause::UNKNOWN;
-use throng_record::format::{list, sentence, time};
-use throng_record::{Cause, Find, LimitResult, Purpose, SearchEnding, TriedValue};
+use throng_record::format::{list, sentence};
+use throng_record::{Cause, Find, LimitResult, SearchEnding, TriedValue};
 
 /// The sentences about one server.
 pub(super) fn sentences(
-    limit: &ServerLimit,
+    name: &str,
     find: Find,
     found: Option<&LimitResult>,
     max_reason: &str,
 ) -> Vec<String> {
-    let name = &limit.server;
     let Some(found) = found else {
         return vec![format!("The search for the limit of {name} has not ended.")];
     };
     let mut sentences = vec![first(name, found, find, max_reason)];
     sentences.extend(failure(found, find));
     sentences.extend(certainty(found, find));
-    sentences.extend(at_load(limit));
     sentences
 }
 
@@ -128,33 +126,6 @@ fn certainty(found: &LimitResult, find: Find) -> Option<String> {
     .flatten()
     .collect();
     (!parts.is_empty()).then(|| format!("{}.", list(&parts)))
-}
-
-/// Latency below the limit.
-fn at_load(limit: &ServerLimit) -> Option<String> {
-    let at = |one: &SearchTrial| Some((one.value, one.p99_us()?));
-    let at_load = limit
-        .tries
-        .iter()
-        .filter(|one| one.purpose == Purpose::Share);
-    let mut parts: Vec<String> = at_load
-        .filter_map(at)
-        .zip(["50 %", "80 %"])
-        .map(|((_, p99), share)| format!("{} at {share}", time(p99)))
-        .collect();
-    let passed = limit.passed?.value;
-    let full = limit
-        .tries
-        .iter()
-        .rfind(|one| one.passed && one.value == passed && one.purpose != Purpose::Share);
-    if parts.is_empty() {
-        return None;
-    }
-    parts.extend(
-        full.and_then(at)
-            .map(|(_, p99)| format!("{} at 100 %", time(p99))),
-    );
-    Some(format!("p99 latency: {} of the limit.", list(&parts)))
 }
 
 /// The limits of several servers, the highest first.

@@ -1,6 +1,6 @@
 //! The answer: one sentence and one picture, then all sentences.
 
-use super::{comparison, results};
+use super::{comparison, limits, results};
 use crate::Report;
 use crate::document::{Block, Medium, Role, Text, Tone};
 use crate::figures::OfSection;
@@ -21,11 +21,12 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let pair = comparison::of_one_pair(report);
     let is_pair = pair.is_some();
     let of_one = || results::of_one_server(report).map(|table| vec![table]);
-    let beside_picture = pair.or_else(|| of_one().filter(|_| report.limits.is_none()));
-    let tables = beside_picture
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|block| !matches!(block, Block::Heading(_)));
+    let tables = match report.limits {
+        Some(_) => limits::around(report).into_iter().collect(),
+        None => pair.or_else(of_one).unwrap_or_default(),
+    }
+    .into_iter()
+    .filter(|block| !matches!(block, Block::Heading(_)));
     first.push(Block::Except(&[Medium::Markdown], tables.collect()));
     let rest = answer.headline.iter().filter(|one| **one != answer.first);
     let sentences = Block::list(rest);
@@ -70,6 +71,7 @@ fn in_full(report: &Report<'_>) -> Vec<Block> {
         }
         role = Role::Body;
     }
+    blocks.extend(limits::around(report));
     if !answer.others.is_empty() {
         blocks.push(Block::Heading("With fewer clients".into()));
         blocks.push(Block::list(&answer.others));

@@ -296,7 +296,7 @@ fn outcome(repeated: &Repeated) -> Cell {
     let tone = match repeated.outcome {
         Outcome::Held => Tone::Good,
         Outcome::NotHeld => Tone::Bad,
-        Outcome::NowInconclusive | Outcome::NotComparable | Outcome::NoVerdict => Tone::Quiet,
+        Outcome::Undecided | Outcome::NotComparable | Outcome::NoVerdict => Tone::Quiet,
     };
     let size = if repeated.other_size {
         ", but the size differs"
@@ -378,12 +378,9 @@ fn differences(between: &Between) -> Option<Section> {
         .map(|fact| Row::of(fact.title(), fact.texts().map(Cell::plain).to_vec()));
     let columns = ["", "Original", "Repeat"].map(Column::text).to_vec();
     let table = Block::Table(Table::of(title, columns, rows.collect()));
-    let changed = between.repeated().any(|(_, repeated)| {
-        matches!(
-            repeated.outcome,
-            Outcome::NotHeld | Outcome::NowInconclusive
-        )
-    });
+    let changed = between
+        .repeated()
+        .any(|(_, repeated)| matches!(repeated.outcome, Outcome::NotHeld | Outcome::Undecided));
     let why = changed.then_some("These differences may explain why a verdict changed.");
     let blocks = if between.differences.is_empty() {
         vec![Block::paragraph(

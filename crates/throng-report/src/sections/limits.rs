@@ -4,7 +4,8 @@ use crate::Report;
 use crate::document::{Block, Cell, Column, Medium, Role, Row, Table, Tone};
 use crate::limit::{self, Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
-use throng_record::format::whole;
+use throng_record::format::{or_absent, time, whole};
+use throng_record::metrics::Metric;
 
 pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     let Some(limits) = &report.limits else {
@@ -31,20 +32,63 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
 
 fn overview(report: &Report<'_>, limits: &Limits) -> Table {
     let row = |server: &ServerLimit| {
-        let cells = vec![Cell::plain(server.text()), Cell::plain(server.cause_text())];
+        let at_limit = server.around().into_iter().rfind(|one| one.passed);
+        let p99_us = at_limit.and_then(SearchTrial::p99_us);
+        let cells = vec![
+            Cell::plain(server.text()),
+            Cell::plain(or_absent(p99_us, time)),
+            Cell::plain(server.cause_text()),
+        ];
         Row::of(super::server(report, &server.server), cells)
     };
     let columns = vec![
         Column::text("Server"),
         Column::number(format!("Limit, {}", limits.unit())),
+        Column::number("p99 there"),
         Column::text("Cause").dropped(1),
     ];
     let rows = limits.servers.iter().map(row).collect();
     Table::of("Limits of all servers", columns, rows)
 }
 
+/// The metrics of the trials around the limit, by name.
+const OF_ANSWER: [&str; 5] = [
+    "requests_per_s",
+    "latency_p99_us",
+    "response_p99_us",
+    "server_cpu_percent",
+    "errors",
+];
+
+/// The trials around the limit of the only server, with the most important metrics.
+pub(super) fn around(report: &Report<'_>) -> Option<Block> {
+    let limits = report.limits.as_ref()?;
+    let [only] = limits.servers.as_slice() else {
+        return None;
+    };
+    let mut columns = limit::columns(&only.tries);
+    columns.retain(|metric| OF_ANSWER.contains(&metric.name));
+    let caption = format!("Around the limit of {}", only.server);
+    Some(Block::Table(table(
+        caption,
+        limits,
+        &columns,
+        only.around(),
+    )))
+}
+
 fn tries(limits: &Limits, server: &ServerLimit) -> Table {
     let columns = limit::columns(&server.tries);
+    let caption = format!("Trials of {}", server.server);
+    table(caption, limits, &columns, &server.tries)
+}
+
+fn table<'t>(
+    caption: String,
+    limits: &Limits,
+    columns: &[&Metric],
+    tries: impl IntoIterator<Item = &'t SearchTrial>,
+) -> Table {
     let row = |one: &SearchTrial| {
         let tone = if one.passed { Tone::Good } else { Tone::Bad };
         let verdict = Cell::plain(one.verdict()).toned(tone);
@@ -61,9 +105,8 @@ fn tries(limits: &Limits, server: &ServerLimit) -> Table {
         Find::Sessions => "Sessions per second",
     })];
     // If there is no room, the columns on the right are dropped first.
-    let numbers = (1..).zip(&columns);
+    let numbers = (1..).zip(columns);
     headings.extend(numbers.map(|(drop, metric)| Column::number(metric.label).dropped(drop)));
     headings.push(Column::text("Verdict"));
-    let caption = format!("Trials of {}", server.server);
-    Table::of(caption, headings, server.tries.iter().map(row).collect())
+    Table::of(caption, headings, tries.into_iter().map(row).collect())
 }

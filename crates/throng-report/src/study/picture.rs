@@ -143,7 +143,7 @@ fn groups<'a>(shown: &SceneResult<'a>, summary: &'a Summary) -> Vec<ServerGroup<
     let mut groups = vec![
         named(best_title.to_owned(), best.len() > 1, best),
         named(
-            "Undecided: too noisy".to_owned(),
+            "Undecided".to_owned(),
             false,
             shown.names(|place| place.standing == Standing::Unclear),
         ),
