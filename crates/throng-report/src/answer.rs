@@ -24,7 +24,7 @@ use super::summary::{Row, Summary};
 use caveats::{ceiling, control, held_back, nobody, not_ranked, notes, starved, unserved};
 use completion::{connecting, failed};
 pub(crate) use first::{Standings, standings};
-use measure::{COMPLETION, COST, FAIRNESS, Measure, RATE, behind, too_few, value};
+use measure::{COMPLETION, COST, FAIRNESS, Measure, RATE, all_behind, too_few, value};
 use throng_record::format::{capitalized_unless, counted, list, time};
 use throng_record::metrics::Better;
 use throng_stats::MARGIN;
@@ -340,19 +340,9 @@ fn sentence(ranking: &Ranking, measure: &Measure) -> String {
     let behind_best = ranking.behind();
     let next = behind_best.first();
     let worst = behind_best.last().filter(|_| behind_best.len() > 1);
-    for (number, (place, ratio)) in next.into_iter().chain(worst).enumerate() {
-        let before = if number == 0 { ";" } else { "," };
-        let verb = if number == 0 {
-            format!(" {}", measure.verb)
-        } else {
-            String::new()
-        };
-        let _ = write!(
-            text,
-            "{before} {}{verb} {}",
-            place.server,
-            behind(place, *ratio, measure)
-        );
+    let named: Vec<_> = next.into_iter().chain(worst).copied().collect();
+    if !named.is_empty() {
+        let _ = write!(text, "; {}", all_behind(&named, measure));
     }
     text.push('.');
     if !ranking.equivalent().is_empty() {

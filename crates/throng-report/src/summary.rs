@@ -502,6 +502,11 @@ impl Row {
     pub fn client_limited(&self) -> bool {
         self.mostly(&CLIENT_LIMITED) || self.near_ceiling.is_some()
     }
+
+    /// Whether a metric is a bound: a speed that is the load generator's.
+    pub(super) fn is_bound(&self, metric: &Metric) -> bool {
+        metric.follows_rate && metric.is_speed() && self.client_limited()
+    }
 }
 
 /// The finding about a limit of a control group, from the row whose processes it stopped most.

@@ -9,14 +9,17 @@ use super::address::{has_words, number, page_of, value};
 use super::page::{chart, count, document, scrolled, time, to_history, to_list};
 use super::response::{Answer, Refused, whole};
 use super::runs::{RunEntry, Runs};
-use throng_record::format::{ABSENT, counted, whole as grouped};
+use throng_record::format::{ABSENT, counted, list, whole as grouped};
 use throng_record::metrics::{Metric, named};
-use throng_report::comparison::size::in_words;
+use throng_report::comparison::size::{briefly, in_words};
 use throng_report::figures::{Axis, Kind, Point};
 use throng_report::glance::{HistoryPoint, OF_HISTORY, Occasion, Verdict, server_history};
 
 /// Maximum number of runs shown; of more, the newest.
 const MOST_RUNS: usize = 500;
+
+/// The mark of a run that changed significantly from the one before.
+const CHANGED: &str = " *";
 
 /// Every server with its numbers of clients, and the number of runs of each.
 type Servers<'a> = BTreeMap<&'a str, BTreeMap<u32, usize>>;
@@ -69,6 +72,9 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
         span { (count(points.len(), "run")) }
         (still)
     };
+    let runs_alike = alike(&points);
+    let earlier = count(runs_alike.len().saturating_sub(1), "earlier one");
+    let is_changed = runs_alike.iter().any(|run| !changes(run).is_empty());
     let content = html! {
         main #list data-running=(waiting > 0) {
             (answer(&points, &occasions))
@@ -81,8 +87,8 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
                 button type="submit" { "Show" }
             }
             section aria-label="Runs with the load and machine of the latest" {
-                p.hint { "The latest run, and all earlier ones with its load and machine:" }
-                div.figures { @for name in OF_HISTORY { (drawn(name, &points)) } }
+                p.hint { "The latest run, and the " (earlier) " with its load and machine." @if is_changed { " *: changed significantly." } }
+                div.figures { @for name in OF_HISTORY { (drawn(name, &runs_alike)) } }
             }
             (table(&points, &occasions))
         }
@@ -153,14 +159,17 @@ fn answer(points: &[HistoryPoint<'_>], occasions: &[(String, &Occasion)]) -> Mar
             p.lead {
                 @match changed.clone().next_back() {
                     Some(point) => {
-                        (count(changed.count(), "run")) " with a significant change; the latest is "
-                        a href=(page_of(&occasions[point.place].0, "")) { (time(&point.occasion.started_at)) } ": "
-                        (changes(point)) "."
+                        "Changed at " a href=(page_of(&occasions[point.place].0, "")) { (time(&point.occasion.started_at)) } ": "
+                        (changes(point)) ", "
+                        @if point.new.is_empty() { "with nothing else changed" } @else { "after a change of " (list(&point.new)) }
+                        "."
                     }
                     None if compared > 0 => { "No significant change in " (count(compared, "comparison")) " of a run with the previous one." }
                     None => "Nothing to compare yet: this needs two runs of six trials each with the same load and machine.",
                 }
             }
+            @let earlier = changed.clone().count().saturating_sub(1);
+            @if earlier > 0 { p { (count(earlier, "earlier run")) " changed, too." } }
             @if let Some(latest) = points.last() { p.of { (latest_values(latest)) } }
             p.fine {
                 "Each run is compared with the previous one that has the same load and machine. Changes are marked if they are \
@@ -183,48 +192,53 @@ fn latest_values(latest: &HistoryPoint<'_>) -> Markup {
     }
 }
 
-/// The changed metrics: "Requests/s 20 % faster (15–25 %)".
+/// The changed metrics: "Requests/s 20 % faster, p99 12 % lower".
 fn changes(point: &HistoryPoint<'_>) -> String {
-    let all = point.changes.iter();
-    let changed = all.filter(|(_, (_, verdict))| verdict.is_difference());
-    let words = changed.filter_map(|(name, (ratio, verdict))| {
-        let metric = named(name)?;
+    let words = OF_HISTORY.iter().filter_map(|name| {
+        let (ratio, verdict) = point.changes.get(name)?;
+        let metric = named(name).filter(|_| verdict.is_difference())?;
         Some(format!(
             "{} {}",
             metric.label,
-            in_words(*ratio, *verdict, metric)
+            briefly(*ratio, *verdict, metric)
         ))
     });
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// A metric in the latest run and all earlier ones with its load and machine, each joined with the one before.
-fn drawn(name: &'static str, points: &[HistoryPoint<'_>]) -> Markup {
+/// The latest run and all earlier ones with its load and machine, in order of time.
+fn alike<'a>(points: &'a [HistoryPoint<'a>]) -> Vec<&'a HistoryPoint<'a>> {
+    let before = |point: &&HistoryPoint<'a>| point.before.map(|index| &points[index]);
+    let mut runs: Vec<_> = std::iter::successors(points.last(), before).collect();
+    runs.reverse();
+    runs
+}
+
+/// A metric in these runs, with the changed ones marked.
+fn drawn(name: &'static str, runs: &[&HistoryPoint<'_>]) -> Markup {
     let Some(metric) = named(name) else {
         return html! {};
     };
     let (unit, size) = metric.axis_unit(f64::INFINITY);
-    let mut alike = Vec::new();
-    let mut next = points.len().checked_sub(1);
-    while let Some(index) = next {
-        if let Some(measured) = points[index].course.measures.get(name) {
-            alike.push(Point {
-                low: measured.low.map(|low| low / size),
-                high: measured.high.map(|high| high / size),
-                ..Point::new(index as f64 + 1.0, measured.value / size)
-            });
-        }
-        next = points[index].before;
-    }
-    alike.reverse();
+    let numbered = || (1..).map(f64::from).zip(runs);
+    let points = numbered().filter_map(|(number, run)| {
+        let measured = run.course.measures.get(name)?;
+        Some(Point {
+            low: measured.low.map(|low| low / size),
+            high: measured.high.map(|high| high / size),
+            ..Point::new(number, measured.value / size)
+        })
+    });
+    let times = short_times(runs.iter().map(|run| &*run.occasion.started_at));
+    let marked = numbered().zip(times).map(|((number, run), time)| {
+        let change = run.changes.get(name);
+        let is_changed = change.is_some_and(|(_, verdict)| verdict.is_difference());
+        let mark = if is_changed { CHANGED } else { "" };
+        (number, time + mark)
+    });
     let x = Axis {
         from_zero: false,
-        named: (1..)
-            .map(f64::from)
-            .zip(short_times(
-                points.iter().map(|point| &*point.occasion.started_at),
-            ))
-            .collect(),
+        named: marked.collect(),
         ..Axis::linear("started (UTC)", None)
     };
     let y = Axis::linear(metric.label, unit);
@@ -234,13 +248,24 @@ fn drawn(name: &'static str, points: &[HistoryPoint<'_>]) -> Markup {
         metric.label,
         x,
         y,
-        vec![(metric.label, alike)],
+        vec![(metric.label, points.collect())],
     )
 }
 
-/// Times without the year, and without the day, if all have the same: "11-28 19:27", "19:27".
+/// Times without the year, and without the day, if all have the same: "11-28 19:27", "19:27". With seconds, if some
+/// would be the same without.
 fn short_times<'a>(times: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let all: Vec<&str> = times.map(|time| time.get(..16).unwrap_or(time)).collect();
+    let whole_times: Vec<&str> = times.collect();
+    let cut = |end: usize| -> Vec<&str> {
+        let each = whole_times.iter();
+        each.map(|time| time.get(..end).unwrap_or(time)).collect()
+    };
+    let minutes = cut(16);
+    let all = if minutes.windows(2).any(|pair| pair[0] == pair[1]) {
+        cut(19)
+    } else {
+        minutes
+    };
     let is_same = |end: usize| {
         all.windows(2)
             .all(|pair| pair[0].get(..end) == pair[1].get(..end))
@@ -326,6 +351,8 @@ mod tests {
         let years = ["2025-11-28T19:27:03Z", "2026-12-01T20:01:59Z"];
         assert_eq!(short(years), ["2025-11-28 19:27", "2026-12-01 20:01"]);
         assert_eq!(short(["", "unknown"]), ["", "unknown"]);
+        let minute = ["2026-11-28T19:27:03Z", "2026-11-28T19:27:59Z"];
+        assert_eq!(short(minute), ["19:27:03", "19:27:59"]);
     }
 
     #[test]

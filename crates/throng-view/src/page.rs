@@ -44,7 +44,10 @@ pub(super) fn document(up: &[Up], title: &str, facts: &Markup, content: &Markup)
                 header.top {
                     p.brand { "throng" span { "network servers under many concurrent clients" } }
                     @if !up.is_empty() {
-                        nav.up aria-label="Up" { @for (to, name) in up { a href=(to) { (name) } span aria-hidden="true" { "›" } } }
+                        nav.up aria-label="Up" { @for (place, (to, name)) in up.iter().enumerate() {
+                            @if place > 0 { span aria-hidden="true" { "›" } }
+                            a href=(to) { (name) }
+                        } }
                     }
                     h1 { (title) }
                     p.facts { (facts) }

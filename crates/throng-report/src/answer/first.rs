@@ -1,6 +1,6 @@
 //! The answer in one short sentence, and the order and groups of its servers.
 
-use super::measure::{COST, Measure, behind};
+use super::measure::{COST, Measure, all_behind};
 use super::{alone, best_is, nobody, of_several, of_speed, pace, percent_of_margin, ranked_rows};
 use crate::comparison::ranking::{AS_FAST, Ranking, Standing};
 use crate::comparison::{Comparison, Pair, PairMetric};
@@ -188,7 +188,7 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
         names => format!("; undecided: {}", list(names)),
     };
     let behind_best = ranking.behind();
-    let Some((worst, ratio)) = behind_best.last() else {
+    let Some(last) = behind_best.last() else {
         return if ranking.too_few().is_empty() {
             format!(
                 "{with}, no significant difference in {noun} between {}{noisy}.",
@@ -198,12 +198,11 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
             format!("{with}, too few trials to rank; {best} has the best median {noun}.")
         };
     };
-    let worst = format!(
-        "{} {} {}",
-        worst.server,
-        measure.verb,
-        behind(worst, *ratio, measure)
-    );
+    // Of many, only the worst.
+    let worst = match behind_best.as_slice() {
+        [_, _] => all_behind(&behind_best, measure),
+        _ => all_behind(&[*last], measure),
+    };
     if ranking.limited().len() > 1 {
         let value = measure.metric().text(ranking.best().value);
         let is = best_is(ranking, measure);
@@ -364,8 +363,7 @@ mod tests {
     #[test]
     fn a_comparison_of_several_names_the_best_and_the_largest_difference() {
         let (first, pairs) = compared(|_| ());
-        let expected =
-            "With 1,000 clients, epoll-et uses the least CPU per request; select uses 4.";
+        let expected = "With 1,000 clients, epoll-et uses the least CPU per request; epoll uses 3.4 % more (2.4–4.5 %), select 4.";
         assert!(first.starts_with(expected), "{first}");
         assert!(pairs[0].contains("select is 4."), "{pairs:#?}");
         let (first, _) = compared(|trial| {

@@ -104,8 +104,20 @@ pub(super) fn value(row: &Row, measure: &Measure) -> String {
     value.map_or_else(|| ABSENT.to_owned(), |value| measure.words(value))
 }
 
+/// "poll is 3.4x slower (3.1–3.7x), select 5.1x slower (4.9–5.3x)".
+pub(super) fn all_behind(places: &[(&Place, Quantity)], measure: &Measure) -> String {
+    let each = places.iter().enumerate().map(|(number, (place, ratio))| {
+        let how = behind(place, *ratio, measure);
+        match number {
+            0 => format!("{} {} {how}", place.server, measure.verb),
+            _ => format!("{} {how}", place.server),
+        }
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
 /// "3.4x slower (3.1–3.7x)", or the server's own value, for a measure whose multiples mean nothing.
-pub(super) fn behind(place: &Place, ratio: Quantity, measure: &Measure) -> String {
+fn behind(place: &Place, ratio: Quantity, measure: &Measure) -> String {
     if let Some(text) = measure.own {
         return text(place.value);
     }

@@ -47,8 +47,8 @@ pub struct Between {
     pub question: Question,
     /// The earlier run, and the later one.
     pub runs: [RunInfo; 2],
-    /// The result in one sentence.
-    pub headline: String,
+    /// The result in one sentence, then its counts.
+    pub headline: Vec<String>,
     /// Each server that differs, or each result that did not hold, in a sentence.
     pub sentences: Vec<String>,
     /// Why the ratios say less than they seem to, if the runs were not made alike.
@@ -250,7 +250,7 @@ impl Between {
         }
         let mut between = Self {
             question,
-            headline: String::new(),
+            headline: Vec::new(),
             sentences: Vec::new(),
             caveats: words::caveats(&parts, &facts),
             claims: Repeated::of_claims(&then.claims, &now.claims),

@@ -1,6 +1,6 @@
 //! Two runs side by side in words.
 
-use super::{Between, Outcome, PartBetween, Question, Recorded};
+use super::{Between, Outcome, Pair, PartBetween, Question, Recorded};
 use crate::document::Text;
 use crate::facts::{self, Fact, NAMED};
 use crate::grade::Grade;
@@ -8,14 +8,17 @@ use throng_record::format::{capitalized, counted, first_of, list, lowered};
 use throng_record::{Ending, Run};
 use throng_stats::Verdict;
 
-/// The result in one sentence.
-pub(super) fn headline(between: &Between) -> String {
+/// The result in one sentence, then its counts.
+pub(super) fn headline(between: &Between) -> Vec<String> {
     if between.question == Question::Reproduction {
         return outcomes(between);
     }
     let counts = verdicts(between);
     if !different(between).is_empty() {
-        return counts;
+        let mut pairs = between.parts.iter().flat_map(|part| &part.pairs);
+        let only = pairs.next().filter(|_| pairs.next().is_none());
+        let sentence = only.map(Pair::first_sentences);
+        return sentence.into_iter().chain([counts]).collect();
     }
     // The same program with the same settings neither improved nor regressed.
     let known = if between.unknown.is_empty() {
@@ -26,12 +29,18 @@ pub(super) fn headline(between: &Between) -> String {
     let is_any = |word: Verdict| between.verdicts().any(|verdict| verdict == word);
     let by = sizes(between);
     let machine = match (is_any(Verdict::Better), is_any(Verdict::Worse)) {
-        (false, false) => return format!("Same program and settings{known}: {}", lowered(&counts)),
+        (false, false) => {
+            return vec![format!(
+                "Same program and settings{known}: {}",
+                lowered(&counts)
+            )];
+        }
         (false, true) => format!("the machine was slower in B{by}"),
         (true, false) => format!("the machine was faster in B{by}"),
         (true, true) => format!("the machine changed between the runs{by}"),
     };
-    format!("Same program and settings{known}: {machine}. {counts}")
+    let lead = format!("Same program and settings{known}: {machine}.");
+    vec![lead, counts]
 }
 
 /// The smallest and largest difference: " (5 to 8 %)".
@@ -88,8 +97,8 @@ fn verdicts(between: &Between) -> String {
     tally(&counts, &others).unwrap_or_else(|| "The two runs have nothing to compare.".to_owned())
 }
 
-/// "No: 11 of 12 verdicts are reproduced and 1 is not."
-fn outcomes(between: &Between) -> String {
+/// "No: 11 of 12 verdicts are reproduced and 1 is not.", "1 with another size; 2 not comparable."
+fn outcomes(between: &Between) -> Vec<String> {
     let count = |which| {
         let all = between.repeated();
         all.filter(|(_, repeated)| repeated.outcome == which)
@@ -98,7 +107,7 @@ fn outcomes(between: &Between) -> String {
     let [held, not, undecided] = [Outcome::Held, Outcome::NotHeld, Outcome::Undecided].map(count);
     let all = held + not + undecided;
     if all == 0 {
-        return "No verdict to check.".to_owned();
+        return vec!["No verdict to check.".to_owned()];
     }
     let word = match (not, undecided) {
         (0, 0) => "Yes",
@@ -114,15 +123,19 @@ fn outcomes(between: &Between) -> String {
         are(all)
     )];
     parts.extend(found.map(|(number, text)| format!("{number} {} {text}", are(number))));
-    let resized = between.repeated().filter(|(_, one)| one.other_size).count();
-    if resized > 0 {
-        parts[0] += &format!(" ({resized} with another size)");
-    }
+    let resized = between.repeated().filter(|(_, one)| one.other_size);
     let others = [
+        (resized.count(), "reproduced with another size"),
         (count(Outcome::NotComparable), "not comparable"),
         (count(Outcome::NoVerdict), "without an original verdict"),
     ];
-    with_others(format!("{word}: {}", list(&parts)), &others)
+    let some = others.iter().filter(|(number, _)| *number > 0);
+    let counts: Vec<String> = some
+        .map(|(number, words)| format!("{number} {words}"))
+        .collect();
+    let lead = format!("{word}: {}.", list(&parts));
+    let rest = (!counts.is_empty()).then(|| counts.join("; ") + ".");
+    std::iter::once(lead).chain(rest).collect()
 }
 
 /// "Of 8 comparisons: 7 worse in B and 1 equivalent; 2 more not comparable."

@@ -389,14 +389,9 @@ fn limited_by(sides: &[&Side<'_>]) -> String {
     )
 }
 
-/// Whether a metric of speed is that of the load generator.
-pub(super) fn is_limited(metric: &Metric, row: &Row) -> bool {
-    metric.follows_rate && metric.is_speed() && row.client_limited()
-}
-
 /// Whether a metric of speed of one of them only is that of the load generator.
 fn limited(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<Limited> {
-    let [own, others] = [side, reference].map(|one| is_limited(metric, one.row));
+    let [own, others] = [side, reference].map(|one| one.row.is_bound(metric));
     match (own, others) {
         (true, false) => Some(Limited {
             holds: Verdict::Better,

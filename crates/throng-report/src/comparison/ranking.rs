@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pair::{PairMetric, Pairing, Side, Source, is_limited};
+use super::pair::{PairMetric, Pairing, Side, Source};
 use super::size::inverse;
 use crate::summary::Row;
 use throng_record::metrics::{Better, Metric, Quantity, ranked};
@@ -86,7 +86,7 @@ impl Ranking {
                     standing: Standing::Unknown,
                     value: row.value(metric.name).unwrap_or_default(),
                     times: Quantity::bare(1.0),
-                    is_limited: is_limited(metric, row),
+                    is_limited: row.is_bound(metric),
                     cell,
                 }
             })
@@ -221,9 +221,14 @@ impl Ranking {
             .collect()
     }
 
-    /// Whether a server is the best or ties with it, and another is worse.
+    /// Whether a server is the best or ties with it, and another is worse. None is if one that is faster than the load
+    /// generator may be better.
     pub(crate) fn sets_apart(&self, server: &str) -> bool {
         let is_worse = |place: &Place| place.standing == Standing::Worse;
+        let may_be_better = |place: &Place| place.standing == Standing::Unclear && place.is_limited;
+        if self.places.iter().any(may_be_better) {
+            return false;
+        }
         let mut best = self
             .places
             .iter()

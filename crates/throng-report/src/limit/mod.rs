@@ -35,7 +35,7 @@ pub struct ServerLimit {
     /// The cause of the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// The limit, its cause and its certainty in words.
+    /// The limit and its cause in words.
     pub sentences: Vec<String>,
     /// The trials, by value, ascending.
     pub tries: Vec<SearchTrial>,
@@ -90,8 +90,13 @@ impl Limits {
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = words::overview(self).into_iter().collect();
         match self.servers.as_slice() {
+            // A table has how certain it is.
             [only] => sentences.extend(only.sentences.iter().cloned()),
-            several => sentences.extend(several.iter().map(|one| one.sentences.join(" "))),
+            several => sentences.extend(several.iter().map(|one| {
+                let certainty = words::certainty(one, self.find);
+                let each = one.sentences.iter().cloned().chain(certainty);
+                each.collect::<Vec<_>>().join(" ")
+            })),
         }
         sentences
     }

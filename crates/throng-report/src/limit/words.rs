@@ -17,7 +17,6 @@ pub(super) fn sentences(
     };
     let mut sentences = vec![first(name, found, find, max_reason)];
     sentences.extend(failure(found, find));
-    sentences.extend(certainty(found, find));
     sentences
 }
 
@@ -110,7 +109,8 @@ fn failure(found: &LimitResult, find: Find) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-fn certainty(found: &LimitResult, find: Find) -> Option<String> {
+/// "1,013 clients passed in 4 of 4 trials and 1,014 clients failed in the only trial."
+pub(super) fn certainty(limit: &ServerLimit, find: Find) -> Option<String> {
     let times = |tried: TriedValue, what: &str| {
         let value = amount(tried.value, find);
         match tried.times {
@@ -119,8 +119,8 @@ fn certainty(found: &LimitResult, find: Find) -> Option<String> {
         }
     };
     let parts: Vec<String> = [
-        found.passed.map(|passed| times(passed, "passed")),
-        found.failed.map(|failed| times(failed, "failed")),
+        limit.passed.map(|passed| times(passed, "passed")),
+        limit.failed.map(|failed| times(failed, "failed")),
     ]
     .into_iter()
     .flatten()

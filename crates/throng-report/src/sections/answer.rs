@@ -97,7 +97,7 @@ fn grade(grade: &Grade) -> Text {
         .map(|cause| cause.text.as_str())
         .collect();
     match causes.as_slice() {
-        [] => text.plain("."),
+        [] => text,
         causes => text.plain(format!(" ({}).", causes.join("; "))),
     }
 }

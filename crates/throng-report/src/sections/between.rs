@@ -12,10 +12,14 @@ use crate::document::{
 use crate::facts::{self, Fact};
 use crate::figures::Figure;
 use throng_record::format::{ABSENT, counted, hundredths, list};
+use throng_record::metrics::Metric;
 use throng_stats::Verdict;
 
 /// Sentences that a page shows at once.
 const AT_ONCE: usize = 6;
+
+/// The most pairs of servers whose outcomes are shown with the answer.
+const MOST_PAIRS: usize = 12;
 
 /// How to read the verdicts of a reproduction.
 const VERDICTS: &str = "Ratios compare the first server with the second, with 95 % intervals. A verdict is not reproduced if the \
@@ -113,7 +117,11 @@ fn headings(between: &Between) -> [&'static str; 2] {
 }
 
 fn answer(between: &Between) -> Option<Section> {
-    let mut blocks = vec![Block::paragraph(Role::Lead, &between.headline)];
+    let roles = std::iter::once(Role::Lead).chain(std::iter::repeat(Role::Body));
+    let headline = between.headline.iter().zip(roles);
+    let mut blocks: Vec<Block> = headline
+        .map(|(sentence, role)| Block::paragraph(role, sentence))
+        .collect();
     let warning = |text: String| Block::Warning(text, String::new());
     let notes = notes(between);
     match between.question {
@@ -138,6 +146,9 @@ fn answer(between: &Between) -> Option<Section> {
             );
         }
         Question::Reproduction => {
+            let table = outcomes(between).map(Block::Table);
+            let shown = table.into_iter().collect();
+            blocks.push(Block::Except(&[Medium::Markdown], shown));
             let failed = between.sentences.iter();
             blocks.extend(failed.map(|sentence| warning(format!("Not reproduced: {sentence}."))));
             blocks.extend(
@@ -152,6 +163,56 @@ fn answer(between: &Between) -> Option<Section> {
         kind: Kind::Answer,
         ..section
     })
+}
+
+/// The outcomes of all pairs of a part, a row per pair and a column per metric, if they are few.
+fn outcomes(between: &Between) -> Option<Table> {
+    let [part] = between.parts.as_slice() else {
+        return None;
+    };
+    let mut metrics: Vec<&Metric> = Vec::new();
+    let mut of_pairs: Vec<(String, Vec<&Repeated>)> = Vec::new();
+    for repeated in &part.verdicts {
+        let Subject::Pair {
+            clients,
+            server,
+            reference,
+            metric,
+        } = &repeated.subject
+        else {
+            continue;
+        };
+        if !metrics.contains(metric) {
+            metrics.push(metric);
+        }
+        let with = counted(*clients, "client");
+        let pair = format!("{server} and {reference}, {with}");
+        match of_pairs.iter_mut().find(|(known, _)| *known == pair) {
+            Some((_, own)) => own.push(repeated),
+            None => of_pairs.push((pair, vec![repeated])),
+        }
+    }
+    let row = |(pair, own): &(String, Vec<&Repeated>)| {
+        let cell = |metric: &&Metric| {
+            let mut all = own.iter();
+            let found = all.find(|one| one.subject.title() == metric.label);
+            let tone = found.map_or(Tone::Quiet, |one| tone_of(one.outcome));
+            let text = match found.map(|one| one.outcome) {
+                Some(Outcome::Held) => "yes",
+                Some(Outcome::NotHeld) => "no",
+                Some(Outcome::Undecided) => "undecided",
+                Some(Outcome::NotComparable | Outcome::NoVerdict) | None => ABSENT,
+            };
+            Cell::plain(text).toned(tone)
+        };
+        Row::of(pair.as_str(), metrics.iter().map(cell).collect())
+    };
+    let labels = (1..).zip(&metrics);
+    let of_metrics = labels.map(|(drop, metric)| Column::text(metric.label).dropped(drop));
+    let columns = std::iter::once(Column::text("Reproduced?")).chain(of_metrics);
+    let rows: Vec<Row> = of_pairs.iter().map(row).collect();
+    let are_few = (1..=MOST_PAIRS).contains(&rows.len());
+    are_few.then(|| Table::of("Outcomes", columns.collect(), rows))
 }
 
 /// The ratios shown with the answer, if there is a single part.
@@ -291,15 +352,19 @@ fn direction(limit: &Repeated) -> Cell {
     Cell::plain(word).toned(tone(verdict)).with(limit.why())
 }
 
-/// Whether the earlier result held.
-fn outcome(repeated: &Repeated) -> Cell {
-    let tone = match repeated.outcome {
+fn tone_of(outcome: Outcome) -> Tone {
+    match outcome {
         Outcome::Held => Tone::Good,
         Outcome::NotHeld => Tone::Bad,
         Outcome::Undecided | Outcome::NotComparable | Outcome::NoVerdict => Tone::Quiet,
-    };
+    }
+}
+
+/// Whether the earlier result held.
+fn outcome(repeated: &Repeated) -> Cell {
+    let tone = tone_of(repeated.outcome);
     let size = if repeated.other_size {
-        ", but the size differs"
+        ", other size"
     } else {
         ""
     };

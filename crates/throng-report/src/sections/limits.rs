@@ -30,7 +30,7 @@ pub(super) fn blocks(report: &Report<'_>) -> Vec<Block> {
     blocks
 }
 
-fn overview(report: &Report<'_>, limits: &Limits) -> Table {
+pub(super) fn overview(report: &Report<'_>, limits: &Limits) -> Table {
     let row = |server: &ServerLimit| {
         let at_limit = server.around().into_iter().rfind(|one| one.passed);
         let p99_us = at_limit.and_then(SearchTrial::p99_us);
@@ -69,29 +69,38 @@ pub(super) fn around(report: &Report<'_>) -> Option<Block> {
     let mut columns = limit::columns(&only.tries);
     columns.retain(|metric| OF_ANSWER.contains(&metric.name));
     let caption = format!("Around the limit of {}", only.server);
-    Some(Block::Table(table(
-        caption,
-        limits,
-        &columns,
-        only.around(),
-    )))
+    let times = |one: &SearchTrial| {
+        let (word, tried) = if one.passed {
+            ("passed", only.passed)
+        } else {
+            ("failed", only.failed)
+        };
+        let of_value = tried.filter(|tried| tried.value == one.value);
+        of_value.map_or_else(
+            || word.to_owned(),
+            |tried| format!("{word} {} of {}", tried.times, tried.times),
+        )
+    };
+    let rows = only.around().into_iter().map(|one| (one, times(one)));
+    Some(Block::Table(table(caption, limits, &columns, rows)))
 }
 
 fn tries(limits: &Limits, server: &ServerLimit) -> Table {
     let columns = limit::columns(&server.tries);
     let caption = format!("Trials of {}", server.server);
-    table(caption, limits, &columns, &server.tries)
+    let rows = server.tries.iter().map(|one| (one, one.verdict()));
+    table(caption, limits, &columns, rows)
 }
 
 fn table<'t>(
     caption: String,
     limits: &Limits,
     columns: &[&Metric],
-    tries: impl IntoIterator<Item = &'t SearchTrial>,
+    tries: impl Iterator<Item = (&'t SearchTrial, String)>,
 ) -> Table {
-    let row = |one: &SearchTrial| {
+    let row = |(one, words): (&SearchTrial, String)| {
         let tone = if one.passed { Tone::Good } else { Tone::Bad };
-        let verdict = Cell::plain(one.verdict()).toned(tone);
+        let verdict = Cell::plain(words).toned(tone);
         let cells = columns.iter().map(|metric| Cell::plain(one.text(metric)));
         let why = one.reasons.join("; ");
         Row::of(
@@ -108,5 +117,5 @@ fn table<'t>(
     let numbers = (1..).zip(columns);
     headings.extend(numbers.map(|(drop, metric)| Column::number(metric.label).dropped(drop)));
     headings.push(Column::text("Verdict"));
-    Table::of(caption, headings, tries.into_iter().map(row).collect())
+    Table::of(caption, headings, tries.map(row).collect())
 }

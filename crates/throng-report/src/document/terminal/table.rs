@@ -126,7 +126,8 @@ impl Writer {
             };
             line += &format!(" {}", self.paint(style, &text));
             if one.bar > 0 {
-                line += &self.paint(BAR, &bar(cell.bar.unwrap_or(0.0), one.bar));
+                line.push(' ');
+                line += &self.paint(BAR, &bar(cell.bar.unwrap_or(0.0), one.bar - 1));
             }
         }
         self.line(&line);
@@ -199,7 +200,7 @@ struct ColumnLayout<'a> {
     /// Index of the column; 0 holds the names.
     place: usize,
     width: usize,
-    /// Width of its bar; 0 for no bar.
+    /// Width of its bar and the gap before it; 0 for no bar.
     bar: usize,
 }
 
@@ -255,8 +256,8 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
             laid.width = widest.max(title_of(column).chars().count());
             laid.bar = match (has_bar, width >= ROOMY) {
                 (false, _) => 0,
-                (true, false) => 5,
-                (true, true) => 8,
+                (true, false) => 6,
+                (true, true) => 9,
             };
             laid
         })
@@ -281,7 +282,7 @@ fn fitting(table: &Table, width: usize) -> Vec<ColumnLayout<'_>> {
     let room = (width + 1).saturating_sub(total(&laid));
     let mut bars = laid.iter_mut().filter(|laid| laid.bar > 0);
     if let (Some(only), None) = (bars.next(), bars.next()) {
-        only.bar = LONGEST_BAR.min(only.bar + room);
+        only.bar = (LONGEST_BAR + 1).min(only.bar + room);
     }
     laid
 }

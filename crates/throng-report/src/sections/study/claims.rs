@@ -1,18 +1,26 @@
 //! The verdict on each claim, and the answer of each part in one line.
 
+use std::cmp::Ordering;
+
+use crate::Report;
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style, Table,
     Text, Tone,
 };
-use crate::figures::Figure;
+use crate::figures::{Figure, Series};
 use crate::glance;
 use crate::grade::Level;
+use crate::sections::{limits, server};
 use crate::study::claims::{ClaimCell, ClaimVerdict, JudgedCause, JudgedClaim};
 use crate::study::{PartReport, StudyReport};
-use throng_record::format::{counted, list};
+use throng_record::format::{counted, list, or_absent};
+use throng_record::metrics::Better;
+
+/// The most numbers of clients in the table of the answer.
+const MOST_SHOWN: usize = 5;
 
 pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
-    let (mut blocks, picture) = answering_part(report);
+    let mut blocks = answering_part(report);
     let is_answered = !blocks.is_empty();
     let leader = leading(&report.claims).filter(|_| !is_answered);
     blocks.extend(leader.map(|claim| {
@@ -29,9 +37,18 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         };
         blocks.push(Block::paragraph(role, glance::sentence(report)));
     }
-    blocks.extend(picture);
     if !report.claims.is_empty() {
-        blocks.push(Block::Table(matrix(&report.claims)));
+        let full = Block::Table(matrix(&report.claims));
+        if is_answered {
+            // The section about the claims has the rest.
+            let [on_page, elsewhere]: [&'static [Medium]; 2] =
+                [&[Medium::Markdown, Medium::Terminal], &[Medium::Html]];
+            let short = Block::Table(verdicts(&report.claims));
+            blocks.push(Block::Except(on_page, vec![short]));
+            blocks.push(Block::Except(elsewhere, vec![full]));
+        } else {
+            blocks.push(full);
+        }
     }
     let each = vec![Block::list(report.parts.iter().map(part))];
     let folded = Block::Fold("Each part in one line".into(), each);
@@ -59,30 +76,67 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     })
 }
 
-/// The first sentence of the part that answers the study's question, and the figure that shows it.
-fn answering_part(report: &StudyReport<'_>) -> (Vec<Block>, Option<Block>) {
+/// The first sentence of the part that answers the study's question, with the figure that shows it and its values.
+fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     let answers = |part: &&PartReport<'_>| part.record.answer.is_some();
     let part = report.parts.iter().find(answers);
     let Some((name, of_part)) =
         part.and_then(|part| part.record.answer.as_ref().zip(part.report.as_ref()))
     else {
-        return (Vec::new(), None);
+        return Vec::new();
     };
-    let sentence = Block::paragraph(Role::Lead, &of_part.answer.first);
+    let mut blocks = vec![Block::paragraph(Role::Lead, &of_part.answer.first)];
     let figure = of_part.figures.iter().find(|figure| figure.id == name);
     // The part has the same one on its own page.
-    let picture = figure.map(|drawn| {
+    blocks.extend(figure.map(|drawn| {
         Block::Picture(Box::new(Figure {
             id: "answer-figure",
             ..drawn.clone()
         }))
+    }));
+    let values = match &of_part.limits {
+        Some(limits) => Some(limits::overview(of_part, limits)),
+        None => figure.map(|drawn| values(of_part, drawn)),
+    };
+    blocks.extend(values.map(Block::Table));
+    blocks
+}
+
+/// The values of a figure, a row per server, best first, with some of the numbers of clients.
+fn values(report: &Report<'_>, figure: &Figure) -> Table {
+    let all = figure.marked();
+    let last = all.len().saturating_sub(1);
+    let mut shown: Vec<f64> = (0..MOST_SHOWN)
+        .filter_map(|step| all.get(step * last / (MOST_SHOWN - 1)).copied())
+        .collect();
+    shown.dedup();
+    let at = |series: &Series, x: f64| {
+        let mut points = series.points.iter();
+        Some(points.find(|point| point.x.total_cmp(&x).is_eq())?.y)
+    };
+    let mut servers: Vec<&Series> = figure.series.iter().collect();
+    servers.sort_by(|one, other| {
+        let [own, others] = [one, other].map(|series| at(series, all[last]));
+        match figure.better {
+            Better::Higher => others.partial_cmp(&own),
+            _ => own.partial_cmp(&others),
+        }
+        .unwrap_or(Ordering::Equal)
     });
-    // A terminal has no figure, whose caption says what ended each search.
-    let limits = of_part.limits.iter().flat_map(|limits| &limits.servers);
-    let causes = limits.filter_map(|one| one.sentences.first().map(String::as_str));
-    let listed = vec![Block::list(causes)];
-    let in_terminal = Block::Except(&[Medium::Html, Medium::Markdown], listed);
-    (vec![sentence, in_terminal], picture)
+    let row = |series: &&Series| {
+        let cell = |x: &f64| Cell::plain(or_absent(at(series, *x), |y| figure.y.text(y)));
+        Row::of(
+            server(report, &series.name),
+            shown.iter().map(cell).collect(),
+        )
+    };
+    let clients = shown.iter().map(|x| counted(*x as u32, "client"));
+    let columns = std::iter::once(Column::text("Server")).chain(clients.map(Column::number));
+    Table::of(
+        &figure.title,
+        columns.collect(),
+        servers.iter().map(row).collect(),
+    )
 }
 
 /// The claim that answers the study's question, if it is decided; otherwise the first that is.
@@ -90,6 +144,13 @@ fn leading(claims: &[JudgedClaim]) -> Option<&JudgedClaim> {
     let mut decided = claims.iter().filter(|claim| claim.verdict.is_decided());
     let first = decided.clone().next();
     decided.find(|claim| claim.leads).or(first)
+}
+
+/// A row per claim: the verdict.
+fn verdicts(claims: &[JudgedClaim]) -> Table {
+    let row = |claim: &JudgedClaim| Row::of(verdict(claim.verdict), vec![Cell::plain(&claim.text)]);
+    let columns = vec![Column::text("Here"), Column::text("Claim")];
+    Table::of("Claims", columns, claims.iter().map(row).collect())
 }
 
 /// A row per claim: the verdict, its comparisons counted, and the cause.
