@@ -252,8 +252,8 @@ impl Part {
     }
 
     /// A title with the numbers that the part has at its scale.
-    pub fn filled(&self, title: &str, clients: Option<u32>) -> String {
-        let known = clients.filter(|own| self.clients.contains(own));
+    pub fn filled(&self, title: &str, wanted: Option<u32>) -> String {
+        let known = wanted.filter(|own| self.clients.contains(own));
         let clients = known.or(self.clients.last().copied()).unwrap_or_default();
         let duration = self.load.duration.unwrap_or_default();
         let sizes: Vec<String> = self

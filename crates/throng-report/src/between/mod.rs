@@ -224,13 +224,13 @@ impl Between {
             let reports = [earlier.report.as_ref()?, later.report.as_ref()?];
             Some((PartBetween::of(later.record, reports), reports))
         });
-        let (mut parts, of_parts): (Vec<PartBetween>, Vec<[&Report<'_>; 2]>) = both.unzip();
+        let (mut parts, both_reports): (Vec<PartBetween>, Vec<[&Report<'_>; 2]>) = both.unzip();
         conclude(parts.iter_mut().flat_map(|part| &mut part.pairs));
         let pairs = parts.iter_mut().flat_map(|part| &mut part.pairs);
         // Apart from the others, whose verdicts would need much more data if these many were among them.
         judge(pairs.flat_map(|compared| &mut compared.more));
         // They show the verdicts.
-        for (part, reports) in parts.iter_mut().zip(of_parts) {
+        for (part, reports) in parts.iter_mut().zip(both_reports) {
             let summaries = reports.map(|report| &report.summary);
             part.figures = figures::figures(&part.servers, &part.pairs, summaries);
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::document::{markdown, terminal};
+use crate::figures::Ranked;
 use crate::fixture::{self, faster};
 use crate::palette::look;
 use crate::sections::of_between;
@@ -295,7 +296,7 @@ fn both_runs_are_drawn_and_their_hues_are_those_of_one_server() {
     assert_eq!(ids, wanted);
     assert!(figures.iter().all(|figure| !figure.alternative.is_empty()));
     // The figure has the verdicts of the tables.
-    let rows = figures[0].ranked.iter().flat_map(|panel| panel.rows());
+    let rows = figures[0].ranked.iter().flat_map(Ranked::rows);
     let verdicts: Vec<&str> = rows.map(|row| row.text.as_str()).collect();
     assert!(
         verdicts.iter().any(|text| text.ends_with("faster")),

@@ -128,13 +128,11 @@ fn differences(pair: &Pair, detail: Detail) -> Vec<String> {
             })
             .collect();
         if !times.is_empty() {
+            let all = list(&times);
             sentences.push(if sentences.is_empty() {
-                format!(
-                    "the {kind} of {server} is {} than that of {reference}",
-                    list(&times)
-                )
+                format!("the {kind} of {server} is {all} than that of {reference}")
             } else {
-                format!("its {kind} is {}", list(&times))
+                format!("its {kind} is {all}")
             });
         }
     }

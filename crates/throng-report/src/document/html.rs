@@ -73,7 +73,7 @@ fn contents(sections: &[Section]) -> Markup {
     };
     let (parts, others): (Vec<&Section>, Vec<&Section>) =
         shown.iter().partition(|section| section.kind == Kind::Part);
-    let links = |sections: &[&Section]| html! { @for section in sections { a href=(to(section)) { (section.title) } " " } };
+    let links = |some: &[&Section]| html! { @for section in some { a href=(to(section)) { (section.title) } " " } };
     html! {
         @if shown.len() > 2 {
             nav aria-label="Sections" {

@@ -78,7 +78,7 @@ pub(super) fn around(report: &Report<'_>) -> Option<Block> {
         let of_value = tried.filter(|tried| tried.value == one.value);
         of_value.map_or_else(
             || word.to_owned(),
-            |tried| format!("{word} {} of {}", tried.times, tried.times),
+            |confirmed| format!("{word} {0} of {0}", confirmed.times),
         )
     };
     let rows = only.around().into_iter().map(|one| (one, times(one)));

@@ -343,8 +343,8 @@ pub(super) fn matrix(
     };
     let key = format!("{multiples}{}", Mark::legend(each_mark()));
     if scenes.len() > ranked.len() {
-        let names = ranked.iter().map(|one| Column::number(one.server));
-        let columns = std::iter::once(Column::text("Load")).chain(names);
+        let of_servers = ranked.iter().map(|one| Column::number(one.server));
+        let columns = std::iter::once(Column::text("Load")).chain(of_servers);
         let columns_with_best = columns.chain([Column::number(BEST_VALUE)]).collect();
         let row = |(number, shown): (usize, &SceneResult<'_>)| {
             let marks = ranked.iter().map(|one| of_mark(&one.marks[number]));
