@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::live::Clock;
 use crate::measure::{LiveSnapshot, TrialStart};
 use crate::record::{LIVE, LivePoint, LiveTrial, SideBySide, refuse_other};
 
@@ -29,6 +30,8 @@ pub(super) struct LiveFile {
     next: Option<SyncSender<Next>>,
     thread: Option<JoinHandle<()>>,
     began: Instant,
+    /// The times of the run.
+    clock: Option<Clock>,
     last: Option<Instant>,
     points: u32,
 }
@@ -44,12 +47,13 @@ impl LiveFile {
             next: Some(next),
             thread,
             began: Instant::now(),
+            clock: None,
             last: None,
             points: 0,
         }
     }
 
-    pub(super) fn begin(&mut self, started: &TrialStart<'_>) {
+    pub(super) fn begin(&mut self, started: &TrialStart<'_>, clock: Clock) {
         let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         (self.began, self.last, self.points) = (Instant::now(), None, 0);
         let of = (!started.purpose.seeks_limit()).then(|| number(started.total));
@@ -60,13 +64,14 @@ impl LiveFile {
             clients: started.clients,
             occasion: started.purpose.occasion(started.round, started.percent),
         }));
+        self.clock = Some(clock);
+        self.send(Next::Point(self.point()));
     }
 
     pub(super) fn see(&mut self, seen: &LiveSnapshot) {
         if self.is_due() {
             let us = |ns: u64| ns as f64 / 1e3;
             self.send(Next::Point(LivePoint {
-                at_s: self.began.elapsed().as_secs_f64(),
                 phase: seen.phase.to_owned(),
                 connected: seen.clients.present,
                 served: seen.clients.answered,
@@ -75,7 +80,7 @@ impl LiveFile {
                 p99_us: seen.clients.p99_ns.map(us),
                 server_cpu_percent: seen.server_cpu_percent,
                 client_cpu_percent: seen.client_cpu_percent,
-                side_by_side: None,
+                ..self.point()
             }));
         }
     }
@@ -83,10 +88,20 @@ impl LiveFile {
     /// Writes the current comparison of servers that are measured side by side.
     pub(super) fn see_side_by_side(&mut self, seen: &SideBySide) {
         self.send(Next::Point(LivePoint {
-            at_s: self.began.elapsed().as_secs_f64(),
             side_by_side: Some(seen.clone()),
-            ..LivePoint::default()
+            ..self.point()
         }));
+    }
+
+    /// A point with the times only.
+    fn point(&self) -> LivePoint {
+        let times = self.clock.map(|clock| clock.times(None, Instant::now()));
+        LivePoint {
+            at_s: self.began.elapsed().as_secs_f64(),
+            share: times.and_then(|times| times.share),
+            left_s: times.and_then(|times| Some(times.left?.as_secs_f64())),
+            ..LivePoint::default()
+        }
     }
 
     fn is_due(&mut self) -> bool {
@@ -152,6 +167,7 @@ fn anew(path: &Path) -> Option<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::live::Forecast;
     use crate::record::{Purpose, read_live};
 
     #[test]
@@ -159,7 +175,7 @@ mod tests {
         let record = tempfile::tempdir().unwrap();
         let mut live = LiveFile::new(record.path());
         for index in [0, 1] {
-            live.begin(&TrialStart {
+            let start = TrialStart {
                 index,
                 total: 2,
                 estimate: None,
@@ -169,7 +185,8 @@ mod tests {
                 round: 0,
                 purpose: Purpose::Timed,
                 percent: None,
-            });
+            };
+            live.begin(&start, Forecast::new([0.0; 2]).begin(None, Instant::now()));
             live.see(&LiveSnapshot::default());
             live.see_side_by_side(&SideBySide::default());
         }

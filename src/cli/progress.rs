@@ -35,13 +35,14 @@ pub(super) struct RunProgress {
 }
 
 impl RunProgress {
-    /// The progress of a run whose record is in a directory.
-    pub(super) fn new(directory: &Path, json: bool) -> Self {
+    /// The progress of a run whose record is in a directory. `others_s` are the expected seconds of the earlier and the
+    /// later parts of its study.
+    pub(super) fn new(directory: &Path, json: bool, others_s: [f64; 2]) -> Self {
         Self {
             live: has_viewer().then(Live::new),
             file: LiveFile::new(directory),
             plain: !has_viewer() && !json,
-            forecast: Forecast::new(),
+            forecast: Forecast::new(others_s),
             printed_outputs: BTreeSet::new(),
         }
     }
@@ -70,7 +71,7 @@ impl Observer for RunProgress {
             output::note(&line);
         }
         let clock = self.forecast.begin(started.estimate, Instant::now());
-        self.file.begin(started);
+        self.file.begin(started, clock);
         if let Some(live) = &self.live {
             let mut number = format!("trial {}", started.index + 1);
             // The number of trials of a search is not known in advance.

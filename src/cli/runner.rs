@@ -34,7 +34,7 @@ pub(super) fn runner(
 ) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
     let (stop, _watchdog) = prepare()?;
-    let mut shown = RunProgress::new(&directory, accepted.json);
+    let mut shown = RunProgress::new(&directory, accepted.json, [0.0; 2]);
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
     let (run, trials) = measured.map_err(|error| ended_by(error, &store))?;
     drop(shown);

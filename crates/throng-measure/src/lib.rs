@@ -26,7 +26,7 @@ pub mod trace;
 
 pub use cluster::live_snapshot::{LiveSnapshot, Rate, TimeEstimate};
 pub use runner::observer::{Observer, TrialStart};
-pub use runner::run::run;
+pub use runner::run::{expected_s, run};
 pub use runner::run_spec::{RunSpec, begun, utc_now};
 pub use servers::hooks::MOST_PORTS;
 pub use servers::named::{server_limit, stop_signal};

@@ -37,6 +37,12 @@ pub struct LiveTrial {
 pub struct LivePoint {
     /// Seconds since the trial began.
     pub at_s: f64,
+    /// The share of the run that is done, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// The remaining seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_s: Option<f64>,
     /// The phase of the load.
     pub phase: String,
     /// Connected clients.
@@ -72,9 +78,6 @@ pub struct SideBySide {
     pub reference: String,
     /// Each server, the reference first.
     pub servers: Vec<ServerSoFar>,
-    /// Progress of the rounds in time or number, from 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub share_done: Option<f64>,
 }
 
 /// One server: medians over its last slices.

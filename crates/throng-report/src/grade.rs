@@ -253,20 +253,15 @@ fn control(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
 
 fn client_limited(GradeInput { summary, .. }: &GradeInput<'_>) -> Option<Finding> {
     let servers = names(summary, Row::client_limited);
+    let bound = if servers.len() == 1 {
+        "rate is a lower bound"
+    } else {
+        "rates are lower bounds"
+    };
     (!servers.is_empty()).then(|| {
+        let named = named_or_counted(&servers, summary);
         CLIENT_LIMITED.found(format!(
-            "the load generator was the limit for {}: {} lower {}; CPU per request holds",
-            named_or_counted(&servers, summary),
-            if servers.len() == 1 {
-                "its rate is a"
-            } else {
-                "their rates are"
-            },
-            if servers.len() == 1 {
-                "bound"
-            } else {
-                "bounds"
-            },
+            "the load generator was the limit for {named}, whose {bound}"
         ))
     })
 }

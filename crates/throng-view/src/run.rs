@@ -23,7 +23,7 @@ use throng_report::document::{Block, Cell, Column, Role, Row, Style, Table, Text
 use throng_report::figures::{Axis, Kind, Point};
 use throng_report::summary::{self, Summary};
 
-/// Finished trials whose pace tells the time left.
+/// The most finished trials in the progress.
 const LATEST: usize = 10;
 /// Bytes to read at the end of the trial file; a trial takes about 20,000 bytes.
 const END: u64 = 1 << 20;
@@ -36,7 +36,7 @@ pub(super) struct Progress {
     /// The share done, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     percent: Option<u64>,
-    /// The remaining time at the pace of the latest trials, while the run is active.
+    /// The remaining time, while the run is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_s: Option<f64>,
     /// The name of the record of these trials: the run, or one of its parts.
@@ -76,28 +76,18 @@ impl Progress {
             let mut latest = points.iter().rev();
             latest.find_map(|point| point.side_by_side.clone())
         });
-        // Servers side by side end their trials together.
-        let has_pace = side_by_side.is_none() && !last.is_empty();
+        let newest = now.as_ref().and_then(|(_, points)| points.last());
+        let left_s = newest.and_then(|point| point.left_s);
+        let share = newest.and_then(|point| point.share);
         let planned = run.planned.filter(|planned| *planned > 0);
-        let left_s = planned.filter(|_| has_pace).map(|all| {
-            let latest = &last[..last.len().min(LATEST)];
-            let mean = latest.iter().map(|trial| trial.took_s).sum::<f64>() / latest.len() as f64;
-            let rest = all.saturating_sub(run.trials) as f64 * mean;
-            let since = current
-                .read_at
-                .map_or(0.0, |trials| trials.elapsed().as_secs_f64());
-            // The running trial may take longer than the previous ones did.
-            (rest - since.min(mean)).max(0.0)
-        });
         let servers = match &side_by_side {
             Some(seen) => so_far::side_by_side(seen),
             None => so_far::latest_trials(&current, &last),
         };
         last.truncate(LATEST);
-        let of_rounds = side_by_side.as_ref().and_then(|seen| seen.share_done);
         let of_trials = || planned.map(|all| run.trials.min(all) * 100 / all);
         Self {
-            percent: of_rounds.map_or_else(of_trials, |share| Some((share * 100.0) as u64)),
+            percent: share.map_or_else(of_trials, |share| Some((share * 100.0) as u64)),
             side_by_side,
             left_s,
             current: current.name,
@@ -292,6 +282,7 @@ pub(super) fn live(progress: &Progress) -> Markup {
                 section.answer aria-labelledby="progress" {
                     h2 #progress { "Progress" }
                     p.lead #words role="status" { (progress.words()) }
+                    @if let Some(ahead) = progress.side_by_side.as_ref().and_then(so_far::ahead) { p { (ahead) } }
                     p.of {
                         (badge(run.state))
                         @if progress.current != run.name { span { "part " b { (last_name(&progress.current)) } } }

@@ -101,9 +101,6 @@ pub(super) struct RunEntry {
     /// The files that all of this depends on.
     #[serde(skip)]
     pub(super) files: Files,
-    /// When it was read: the last change was seen then. Not from the files, since the wall clock may be changed.
-    #[serde(skip)]
-    pub(super) read_at: Option<Instant>,
 }
 
 /// Files with their modification time, in seconds and nanoseconds, and size.
@@ -326,7 +323,6 @@ impl RunEntry {
             Ending::ServerFailed => State::ServerFailed,
             Ending::Unfinished => State::Unfinished,
         };
-        self.read_at = Some(Instant::now());
         let is_complete = run.ending == Ending::Complete;
         // The length of a search is known only after it has ended.
         self.planned = (run.limit.is_none() || is_complete).then_some(run.trials_planned.into());

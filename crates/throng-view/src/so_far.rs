@@ -9,6 +9,27 @@ use throng_record::{SideBySide, Trial};
 use throng_report::document::html::blocks;
 use throng_report::document::{Block, Cell, Column, Row, Table, Tone};
 
+/// "poll is ahead so far, with 2.53 (2.40–2.66) times the rate of thread."; `None` before there are enough rounds.
+pub(super) fn ahead(seen: &SideBySide) -> Option<String> {
+    let reference = &seen.reference;
+    let with_ratio = || {
+        let servers = seen.servers.iter();
+        servers.filter_map(|server| Some((server, server.ratio?)))
+    };
+    with_ratio().next()?;
+    let faster = with_ratio().filter(|(server, _)| server.is_faster() == Some(true));
+    let ahead = faster.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
+    let slower = || with_ratio().all(|(server, _)| server.is_faster() == Some(false));
+    Some(match ahead {
+        Some((server, ratio)) => {
+            let (name, times) = (&server.name, ratio.as_ratio());
+            format!("{name} is ahead so far, with {times} times the rate of {reference}.")
+        }
+        None if slower() => format!("{reference} is ahead so far."),
+        None => format!("No server is faster than {reference} so far."),
+    })
+}
+
 /// The servers that are measured side by side.
 pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
     let label = |name| named(name).map_or(name, |metric: &Metric| metric.label);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::measure::TimeEstimate;
 
 /// The elapsed and estimated time of the current trial.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::cli) struct Clock {
     /// When the run began.
     began: Instant,
@@ -13,7 +13,7 @@ pub(in crate::cli) struct Clock {
 }
 
 /// The duration, as far as it is known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum DurationEstimate {
     /// The estimated duration of this trial and the remaining ones, when this trial began, and the actual seconds per
     /// estimated second so far.
@@ -31,27 +31,30 @@ enum DurationEstimate {
 
 /// The times to show.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Times {
+pub(in crate::cli) struct Times {
     pub(super) passed: Duration,
-    pub(super) left: Option<Duration>,
+    pub(in crate::cli) left: Option<Duration>,
     /// The share that is done, from 0 to 1.
-    pub(super) share: Option<f64>,
+    pub(in crate::cli) share: Option<f64>,
 }
 
 /// The durations of finished trials, and their estimates.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Forecast {
     began: Instant,
+    /// Expected seconds of the earlier and the later parts of a study.
+    others_s: [f64; 2],
     current: Option<(TimeEstimate, Instant)>,
     estimate: f64,
     took: Duration,
 }
 
 impl Forecast {
-    /// A forecast before the first trial.
-    pub(in crate::cli) fn new() -> Self {
+    /// A forecast before the first trial, with the expected seconds of the earlier and the later parts of a study.
+    pub(in crate::cli) fn new(others_s: [f64; 2]) -> Self {
         Self {
             began: Instant::now(),
+            others_s,
             current: None,
             estimate: 0.0,
             took: Duration::ZERO,
@@ -59,7 +62,13 @@ impl Forecast {
     }
 
     /// Starts the clock of a trial.
-    pub(in crate::cli) fn begin(&mut self, estimate: Option<TimeEstimate>, now: Instant) -> Clock {
+    pub(in crate::cli) fn begin(&mut self, own: Option<TimeEstimate>, now: Instant) -> Clock {
+        let [earlier, later] = self.others_s;
+        let estimate = own.map(|own| TimeEstimate {
+            before: earlier + own.before,
+            after: own.after + later,
+            ..own
+        });
         self.current = estimate.map(|estimate| (estimate, now));
         let pace = |expected: TimeEstimate| match self.estimate {
             sum if sum > 0.0 => Some(self.took.as_secs_f64() / sum),
@@ -96,7 +105,7 @@ impl Clock {
     }
 
     /// The current times, given the share that is done, if reported.
-    pub(super) fn times(&self, reached: Option<f64>, now: Instant) -> Times {
+    pub(in crate::cli) fn times(&self, reached: Option<f64>, now: Instant) -> Times {
         let passed = now.saturating_duration_since(self.began);
         let (left, share) = match &self.known {
             DurationEstimate::Nothing => (None, None),
@@ -156,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_remaining_time_follows_from_finished_trials() {
-        let mut forecast = Forecast::new();
+        let mut forecast = Forecast::new([0.0; 2]);
         let start = Instant::now();
         let clock = forecast.begin(Some(ESTIMATE), start);
         let times = clock.times(None, start + Duration::from_secs(1));
@@ -178,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_first_trial_gives_an_unknown_duration() {
-        let mut forecast = Forecast::new();
+        let mut forecast = Forecast::new([0.0; 2]);
         let start = Instant::now();
         let estimate = TimeEstimate {
             before: 0.0,
@@ -200,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_duration_of_a_search_is_unknown() {
-        let clock = Forecast::new().begin(None, Instant::now());
+        let clock = Forecast::new([0.0; 2]).begin(None, Instant::now());
         let times = clock.times(None, Instant::now());
         assert_eq!((times.left, times.share), (None, None));
     }

@@ -81,7 +81,7 @@ impl State {
             0 => ("before round 1".to_owned(), "warm-up"),
             rounds => (format!("round {}", format::whole(rounds.into())), "measure"),
         };
-        self.share = seen.share_done.map(|share| share.min(1.0));
+        self.share = None;
         self.times = self.clock.times(self.share, now);
         self.side_by_side = Some(seen.clone());
     }
@@ -283,7 +283,7 @@ mod tests {
             in_seconds: true,
         };
         let start = Instant::now();
-        let clock = Forecast::new().begin(Some(estimate), start);
+        let clock = Forecast::new([0.0; 2]).begin(Some(estimate), start);
         let mut state = State::new(
             "trial 3 of 64",
             "epoll with 1,000 clients, round 1",
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_search_that_has_just_begun() {
-        let clock = Forecast::new().begin(None, Instant::now());
+        let clock = Forecast::new([0.0; 2]).begin(None, Instant::now());
         let state = State::new("trial 1", "thread with 10 clients", clock, true);
         insta::assert_snapshot!(drawn(&state, 79, 23, false));
     }
@@ -383,7 +383,6 @@ mod tests {
                 server("poll", 45_500.0, 0.31),
                 server("select --fd-setsize 20000", 34_500.0, 0.23),
             ],
-            share_done: Some(0.4),
         };
         state.see_side_by_side(&seen, Instant::now());
         state
@@ -448,7 +447,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_steer_the_terminal() {
-        let clock = Forecast::new().begin(None, Instant::now());
+        let clock = Forecast::new([0.0; 2]).begin(None, Instant::now());
         let state = State::new("trial 1", "\x1b[2Jx with 1 client", clock, true);
         assert!(!drawn(&state, 79, 23, true).contains("\x1b[2J"));
     }

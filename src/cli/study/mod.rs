@@ -149,6 +149,11 @@ fn runner(
         .filter(|part| part.expected.is_some())
         .map(|part| part.name.as_str())
         .collect();
+    let known: Option<Vec<f64>> = parts
+        .iter()
+        .map(|part| measure::expected_s(&part.plan))
+        .collect();
+    let expected_s = known.unwrap_or_else(|| vec![0.0; count]);
     for (place, mut part) in parts.into_iter().enumerate() {
         if stop.requested() {
             break;
@@ -161,7 +166,9 @@ fn runner(
                 part.title
             ));
         }
-        let mut shown = RunProgress::new(part.store.directory(), accepted.json);
+        let others_s =
+            [&expected_s[..place], &expected_s[place + 1..]].map(|some| some.iter().sum());
+        let mut shown = RunProgress::new(part.store.directory(), accepted.json, others_s);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
         let (run, trials) = measured.map_err(|error| runner::ended_by(error, &part.store))?;
         drop(shown);

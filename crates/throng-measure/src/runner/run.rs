@@ -61,6 +61,12 @@ pub fn run(
     end_all(setups, run, runner.trials, ending, runner.store)
 }
 
+/// The expected duration of a run in seconds; `None` if the servers or a search determine it.
+pub fn expected_s(plan: &RunSpec) -> Option<f64> {
+    let is_known = plan.limit.is_none() && !plan.settings.load.has_jobs();
+    is_known.then(|| loads::estimates(plan, &plan.order()).iter().sum())
+}
+
 /// Cleans up after the servers, and completes the record.
 fn end_all(
     setups: ServerSetups<'_>,

@@ -179,7 +179,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<SlicedServer<'_>>], audience: &
         if now >= look_at {
             audience
                 .observer
-                .on_side_by_side(&so_far(plan, visited, round + 1, began));
+                .on_side_by_side(&so_far(plan, visited, round + 1));
             for server in visited.iter_mut() {
                 if let Ok(seen) = server
                     && let Err(halt) = seen.sample()

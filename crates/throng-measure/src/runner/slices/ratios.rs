@@ -62,12 +62,7 @@ fn pairs(
 const SHOWN: usize = 101;
 
 /// The ratios so far, for display.
-pub(super) fn so_far(
-    plan: &Plan,
-    visited: &[Stage<SlicedServer<'_>>],
-    rounds: u32,
-    began: Instant,
-) -> SideBySide {
+pub(super) fn so_far(plan: &Plan, visited: &[Stage<SlicedServer<'_>>], rounds: u32) -> SideBySide {
     let reference_visit = visited[plan.reference].as_ref().ok();
     let timed = visited.iter().flatten().filter(|seen| !seen.checks);
     let servers = timed.map(|own| {
@@ -78,11 +73,8 @@ pub(super) fn so_far(
             ..latest(own.setup.name(), &own.slices)
         }
     });
-    let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();
-    let of_rounds = |wanted| f64::from(rounds) / f64::from(wanted);
     SideBySide {
         rounds,
-        share_done: Some(plan.rounds.map_or(of_time, of_rounds)),
         ..in_order(
             reference_visit.map_or("", |seen| seen.setup.name()),
             servers,
