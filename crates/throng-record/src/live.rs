@@ -78,6 +78,8 @@ pub struct SideBySide {
     pub reference: String,
     /// Each server, the reference first.
     pub servers: Vec<ServerSoFar>,
+    /// Whether they are compared by CPU time per request, because the load sets the rate of all.
+    pub is_by_cpu: bool,
 }
 
 /// One server: medians over its last slices.
@@ -93,18 +95,18 @@ pub struct ServerSoFar {
     pub p99_us: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_request: Option<f64>,
-    /// Its requests per second relative to the reference, over all rounds, if there are enough.
+    /// What servers are compared by, relative to the reference, over all rounds, if there are enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
 }
 
-impl ServerSoFar {
-    /// Whether its rate is above or below that of the reference; `None` while its interval includes 1.
-    pub fn is_faster(&self) -> Option<bool> {
-        let ratio = self.ratio?;
+impl SideBySide {
+    /// Whether a server is better than the reference; `None` while its interval includes 1.
+    pub fn is_better(&self, server: &ServerSoFar) -> Option<bool> {
+        let ratio = server.ratio?;
         match (ratio.low, ratio.high) {
-            (Some(low), _) if low > 1.0 => Some(true),
-            (_, Some(high)) if high < 1.0 => Some(false),
+            (Some(low), _) if low > 1.0 => Some(!self.is_by_cpu),
+            (_, Some(high)) if high < 1.0 => Some(self.is_by_cpu),
             _ => None,
         }
     }
@@ -133,6 +135,26 @@ pub fn read_live(directory: &Path) -> Option<(LiveTrial, Vec<LivePoint>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn less_cpu_time_is_better_where_the_load_sets_the_rate() {
+        let server = ServerSoFar {
+            ratio: Some(Quantity {
+                low: Some(0.4),
+                high: Some(0.6),
+                ..Quantity::bare(0.5)
+            }),
+            ..ServerSoFar::default()
+        };
+        let is_better = |is_by_cpu| {
+            let seen = SideBySide {
+                is_by_cpu,
+                ..SideBySide::default()
+            };
+            seen.is_better(&server)
+        };
+        assert_eq!([false, true].map(is_better), [Some(false), Some(true)]);
+    }
 
     #[test]
     fn a_line_that_is_being_written_is_left_out() {

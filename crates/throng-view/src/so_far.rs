@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::runs::RunEntry;
 use throng_record::format::{ABSENT, counted, number, or_absent, time};
-use throng_record::metrics::{METRICS, Metric, named};
+use throng_record::metrics::{METRICS, Metric, Quantity, named};
 use throng_record::{SideBySide, Trial};
 use throng_report::document::html::blocks;
 use throng_report::document::{Block, Cell, Column, Row, Table, Tone};
@@ -17,16 +17,28 @@ pub(super) fn ahead(seen: &SideBySide) -> Option<String> {
         servers.filter_map(|server| Some((server, server.ratio?)))
     };
     with_ratio().next()?;
-    let faster = with_ratio().filter(|(server, _)| server.is_faster() == Some(true));
-    let ahead = faster.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
-    let slower = || with_ratio().all(|(server, _)| server.is_faster() == Some(false));
+    // The distance from 1 grows with the advantage.
+    let advantage = |ratio: &Quantity| ratio.value.ln().abs();
+    let better = with_ratio().filter(|(server, _)| seen.is_better(server) == Some(true));
+    let ahead = better.max_by(|(_, one), (_, other)| advantage(one).total_cmp(&advantage(other)));
+    let worse = || with_ratio().all(|(server, _)| seen.is_better(server) == Some(false));
+    let noun = compared_by(seen).map_or_else(String::new, Metric::noun);
     Some(match ahead {
         Some((server, ratio)) => {
             let (name, times) = (&server.name, ratio.as_ratio());
-            format!("{name} is ahead so far, with {times} times the rate of {reference}.")
+            format!("{name} is ahead so far, with {times} times the {noun} of {reference}.")
         }
-        None if slower() => format!("{reference} is ahead so far."),
-        None => format!("No server is faster than {reference} so far."),
+        None if worse() => format!("{reference} is ahead so far."),
+        None => format!("By {noun}, no server is better than {reference} so far."),
+    })
+}
+
+/// The metric of the ratios.
+fn compared_by(seen: &SideBySide) -> Option<&'static Metric> {
+    named(if seen.is_by_cpu {
+        "server_cpu_us_per_request"
+    } else {
+        "requests_per_s"
     })
 }
 
@@ -44,7 +56,7 @@ pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
     }
     let ratio = format!(
         "{} relative to {} (95 %)",
-        label("requests_per_s"),
+        compared_by(seen).map_or("", |metric| metric.label),
         seen.reference
     );
     columns.push(Column::number(ratio));
@@ -61,7 +73,7 @@ pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
             most,
         )];
         cells.extend(times.map(|value| Cell::plain(or_absent(value, time))));
-        let tone = match server.is_faster() {
+        let tone = match seen.is_better(server) {
             Some(true) => Tone::Good,
             Some(false) => Tone::Bad,
             None => Tone::Quiet,
@@ -77,7 +89,7 @@ pub(super) fn side_by_side(seen: &SideBySide) -> Markup {
         0 => "Each server as it warms up".to_owned(),
         rounds => format!("Side by side, after {}", counted(rounds, "round")),
     };
-    let hint = "Values are medians of the latest slices; a ratio is over all rounds. Green is faster, red slower.";
+    let hint = "Values are medians of the latest slices; a ratio is over all rounds. Green is better, red worse.";
     section(&title, hint, columns, rows.collect())
 }
 

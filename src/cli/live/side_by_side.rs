@@ -1,5 +1,5 @@
-//! The current comparison of servers that are measured side by side: one row per server, with the interval of its rate
-//! as a bar around 1, which narrows as the comparison goes on.
+//! The current comparison of servers that are measured side by side: one row per server, with the interval of its rate or CPU
+//! time as a bar around 1, which narrows as the comparison goes on.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -9,8 +9,8 @@ use crate::record::{ServerSoFar, SideBySide};
 
 const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const UNDECIDED: Style = Style::new().fg(Color::Cyan);
-const FASTER: Style = Style::new().fg(Color::Green);
-const SLOWER: Style = Style::new().fg(Color::Red);
+const BETTER: Style = Style::new().fg(Color::Green);
+const WORSE: Style = Style::new().fg(Color::Red);
 
 /// Maximum width of a name.
 const NAME: usize = 40;
@@ -60,9 +60,10 @@ pub(super) fn table(seen: &SideBySide, width: usize, rows: usize) -> Vec<Line<'s
     let has_bars = cells >= SHORTEST_BAR;
     let has_ratios = seen.servers.iter().any(|server| server.ratio.is_some());
     let above_bars = if has_bars && has_ratios { *words } else { "" };
+    let compared = if seen.is_by_cpu { "CPU" } else { "rate" };
     let heading = format!(
         "{:names$} {:>10} {:>9} {:>9} {:>11} {:>13}  {above_bars:^cells$}",
-        "server", "requests/s", "p50", "p99", "CPU/request", "rate"
+        "server", "requests/s", "p50", "p99", "CPU/request", compared
     );
     let mut lines = vec![Line::styled(heading.trim_end().to_owned(), QUIET)];
     let room = rows.saturating_sub(1);
@@ -86,7 +87,7 @@ pub(super) fn table(seen: &SideBySide, width: usize, rows: usize) -> Vec<Line<'s
         let mut spans = vec![Span::raw(text)];
         if has_bars {
             spans.push(Span::raw(" ".repeat(GAP)));
-            spans.push(bar(server, *range, cells));
+            spans.push(bar(seen, server, *range, cells));
         }
         Line::from(spans)
     }));
@@ -98,7 +99,7 @@ pub(super) fn table(seen: &SideBySide, width: usize, rows: usize) -> Vec<Line<'s
 }
 
 /// An interval around 1, which is in the middle.
-fn bar(server: &ServerSoFar, range: f64, cells: usize) -> Span<'static> {
+fn bar(seen: &SideBySide, server: &ServerSoFar, range: f64, cells: usize) -> Span<'static> {
     let middle = cells / 2;
     let mut drawn = vec![' '; cells];
     drawn[middle] = '│';
@@ -115,9 +116,9 @@ fn bar(server: &ServerSoFar, range: f64, cells: usize) -> Span<'static> {
     );
     drawn[place(low)..=place(high)].fill('━');
     drawn[place(ratio.value)] = '█';
-    let style = match server.is_faster() {
-        Some(true) => FASTER,
-        Some(false) => SLOWER,
+    let style = match seen.is_better(server) {
+        Some(true) => BETTER,
+        Some(false) => WORSE,
         None => UNDECIDED,
     };
     Span::styled(drawn.into_iter().collect::<String>(), style)
@@ -127,7 +128,7 @@ fn name(server: &ServerSoFar, most: usize) -> String {
     printable(&server.name).chars().take(most).collect()
 }
 
-/// The rate relative to that of the reference: "0.940 ±1.2 %".
+/// The rate or CPU time relative to that of the reference: "0.940 ±1.2 %".
 fn ratio(server: &ServerSoFar, reference: &str) -> String {
     let Some(ratio) = server.ratio else {
         return if server.name == reference {

@@ -383,6 +383,7 @@ mod tests {
                 server("poll", 45_500.0, 0.31),
                 server("select --fd-setsize 20000", 34_500.0, 0.23),
             ],
+            is_by_cpu: false,
         };
         state.see_side_by_side(&seen, Instant::now());
         state

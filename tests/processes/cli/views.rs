@@ -343,6 +343,7 @@ fn is_seen_side_by_side(view: &View, record: &Path) {
                 rounds,
                 reference: "epoll".to_owned(),
                 servers: ["epoll", "select"].map(so_far).into(),
+                is_by_cpu: false,
             }),
             share: (rounds > 0).then_some(0.25),
             left_s: (rounds > 0).then_some(12.0),

@@ -7,6 +7,7 @@ use crate::runner::observer::Audience;
 use crate::stage::Stage;
 use throng_record::metrics::Quantity;
 use throng_record::{ServerSoFar, SideBySide, Slice};
+use throng_spec::Think;
 use throng_stats::median;
 use throng_stats::paired::log_ratio_of_slices;
 
@@ -65,9 +66,18 @@ const SHOWN: usize = 101;
 pub(super) fn so_far(plan: &Plan, visited: &[Stage<SlicedServer<'_>>], rounds: u32) -> SideBySide {
     let reference_visit = visited[plan.reference].as_ref().ok();
     let timed = visited.iter().flatten().filter(|seen| !seen.checks);
+    let is_by_cpu = reference_visit.is_some_and(|seen| {
+        let load = &seen.setup.load.load;
+        load.rate.is_some() || load.think != Think::None
+    });
+    let value = if is_by_cpu {
+        Slice::server_cpu_us_per_request
+    } else {
+        Slice::requests_per_s
+    };
     let servers = timed.map(|own| {
         let other = reference_visit.filter(|reference| !std::ptr::eq(*reference, own));
-        let to = |reference| log_ratio_of_slices(&pairs(own, reference, Slice::requests_per_s));
+        let to = |reference| log_ratio_of_slices(&pairs(own, reference, value));
         ServerSoFar {
             ratio: other.and_then(to).map(Quantity::of_ratio),
             ..latest(own.setup.name(), &own.slices)
@@ -75,6 +85,7 @@ pub(super) fn so_far(plan: &Plan, visited: &[Stage<SlicedServer<'_>>], rounds: u
     });
     SideBySide {
         rounds,
+        is_by_cpu,
         ..in_order(
             reference_visit.map_or("", |seen| seen.setup.name()),
             servers,
