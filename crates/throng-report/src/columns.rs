@@ -1,8 +1,6 @@
 //! The columns of the tables of results and of costs: metrics of the catalogue as cells of a row.
 
-use throng_record::metrics::{
-    self, Absence, Better, Combine, Detail, METRICS, Metric, Subject, Unit,
-};
+use throng_record::metrics::{self, Absence, Combine, Detail, METRICS, Metric, Subject, Unit};
 
 use super::summary::{Row, Summary};
 use throng_record::format::{ABSENT, hundredths, or_absent, whole};
@@ -95,14 +93,7 @@ impl Column {
             }),
             _ => match (value, row.absent.get(metric.name)) {
                 (None, Some(why)) => why.text().to_owned(),
-                _ => or_absent(value, |value| {
-                    let bound = match metric.better {
-                        _ if !row.is_bound(metric) => "",
-                        Better::Higher => "≥",
-                        Better::Lower | Better::Neutral => "≤",
-                    };
-                    bound.to_owned() + &metric.text(value)
-                }),
+                _ => or_absent(value, |value| metric.bounded(value, row.is_bound(metric))),
             },
         }
     }

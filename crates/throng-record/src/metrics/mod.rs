@@ -449,6 +449,16 @@ impl Metric {
         self.unit.text(value)
     }
 
+    /// Its value for readers, which may be a bound of a better one: "≥277,000".
+    pub fn bounded(&self, value: f64, is_bound: bool) -> String {
+        let mark = match self.better {
+            _ if !is_bound => "",
+            Better::Higher => "≥",
+            Better::Lower | Better::Neutral => "≤",
+        };
+        mark.to_owned() + &self.text(value)
+    }
+
     /// The ends of its interval in the unit of the value, "1.47–1.58", or with too few trials the ends of their range,
     /// "range 1.47–1.58"; `None` if both ends look equal.
     pub fn range(&self, quantity: Quantity) -> Option<String> {

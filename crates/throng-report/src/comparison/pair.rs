@@ -69,6 +69,9 @@ pub struct PairMetric {
     log: Option<LogRatio>,
     #[serde(skip)]
     limited: Option<Limited>,
+    /// Whether the value of the reference and the server's are bounds.
+    #[serde(skip)]
+    are_bounds: [bool; 2],
 }
 
 /// The load generator was the limit for one of two servers, which is at least as good as its value.
@@ -219,6 +222,7 @@ impl PairMetric {
             metric,
             log,
             limited: limited(metric, side, reference),
+            are_bounds: [reference, side].map(|one| one.row.is_bound(metric)),
         };
         let unfit = works_late(metric, side, reference);
         match unfit.or_else(|| means_nothing(metric, side, reference)) {
@@ -462,15 +466,21 @@ impl PairMetric {
     /// The values of both, the ratio and the verdict, as shown in tables.
     pub fn cells(&self) -> [String; 4] {
         let too_few = Absence::TooFewReplies.text();
-        let value = |value: Option<f64>| match value {
+        let value = |value: Option<f64>, is_bound| match value {
             None if self.why.as_deref() == Some(too_few) => too_few.to_owned(),
-            _ => or_absent(value, |value| self.metric.text(value)),
+            _ => or_absent(value, |value| self.metric.bounded(value, is_bound)),
         };
+        let [reference, own] = self.are_bounds;
         let ratio = self
             .ratio
             .as_ref()
             .map_or_else(|| ABSENT.to_owned(), Quantity::as_ratio);
-        [value(self.reference), value(self.value), ratio, self.size()]
+        [
+            value(self.reference, reference),
+            value(self.value, own),
+            ratio,
+            self.size(),
+        ]
     }
 
     /// "3.4x faster", "equivalent".

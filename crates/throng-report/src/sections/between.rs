@@ -170,6 +170,9 @@ fn outcomes(between: &Between) -> Option<Table> {
     let [part] = between.parts.as_slice() else {
         return None;
     };
+    let mut loads = part.pairs.iter().map(|pair| pair.clients);
+    let first = loads.next();
+    let is_one_load = loads.all(|clients| Some(clients) == first);
     let mut metrics: Vec<&Metric> = Vec::new();
     let mut of_pairs: Vec<(String, Vec<&Repeated>)> = Vec::new();
     for repeated in &part.verdicts {
@@ -185,8 +188,12 @@ fn outcomes(between: &Between) -> Option<Table> {
         if !metrics.contains(metric) {
             metrics.push(metric);
         }
-        let with = counted(*clients, "client");
-        let pair = format!("{server} and {reference}, {with}");
+        let with = if is_one_load {
+            String::new()
+        } else {
+            format!(", {}", counted(*clients, "client"))
+        };
+        let pair = format!("{server} and {reference}{with}");
         match of_pairs.iter_mut().find(|(known, _)| *known == pair) {
             Some((_, own)) => own.push(repeated),
             None => of_pairs.push((pair, vec![repeated])),
@@ -203,7 +210,9 @@ fn outcomes(between: &Between) -> Option<Table> {
                 Some(Outcome::Undecided) => "undecided",
                 Some(Outcome::NotComparable | Outcome::NoVerdict) | None => ABSENT,
             };
-            Cell::plain(text).toned(tone)
+            let has_other_size = found.is_some_and(|one| one.other_size);
+            let detail = if has_other_size { "other size" } else { "" };
+            Cell::plain(text).toned(tone).with(detail)
         };
         Row::of(pair.as_str(), metrics.iter().map(cell).collect())
     };

@@ -45,7 +45,7 @@ pub(super) fn overview(report: &Report<'_>, limits: &Limits) -> Table {
         Column::text("Server"),
         Column::number(format!("Limit, {}", limits.unit())),
         Column::number("p99 there"),
-        Column::text("Cause").dropped(1),
+        Column::text("Cause"),
     ];
     let rows = limits.servers.iter().map(row).collect();
     Table::of("Limits of all servers", columns, rows)
