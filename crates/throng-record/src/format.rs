@@ -268,7 +268,7 @@ pub fn capitalized_unless(text: &str, names: &[&str]) -> String {
 pub fn lowered(label: &str) -> String {
     let mut letters = label.chars();
     match (letters.next(), label.chars().nth(1)) {
-        (Some(first), Some(second)) if second.is_lowercase() => {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
             first.to_lowercase().chain(letters).collect()
         }
         _ => label.to_owned(),

@@ -27,7 +27,6 @@ pub(super) fn headline(between: &Between) -> Vec<String> {
         ", as far as recorded"
     };
     let is_any = |word: Verdict| between.verdicts().any(|verdict| verdict == word);
-    let by = sizes(between);
     let machine = match (is_any(Verdict::Better), is_any(Verdict::Worse)) {
         (false, false) => {
             return vec![format!(
@@ -35,30 +34,37 @@ pub(super) fn headline(between: &Between) -> Vec<String> {
                 lowered(&counts)
             )];
         }
-        (false, true) => format!("the machine was slower in B{by}"),
-        (true, false) => format!("the machine was faster in B{by}"),
-        (true, true) => format!("the machine changed between the runs{by}"),
+        (false, true) => "the machine was slower in B",
+        (true, false) => "the machine was faster in B",
+        (true, true) => "the machine changed between the runs",
     };
-    let lead = format!("Same program and settings{known}: {machine}.");
-    vec![lead, counts]
+    let by = sizes(between);
+    vec![
+        format!("Same program and settings{known}: {machine}{by}."),
+        counts,
+    ]
 }
 
-/// The smallest and largest difference: " (5 to 8 %)".
+/// The only difference, or the smallest and largest one: " (p50 by 2 %)", " (5 to 8 %)".
 fn sizes(between: &Between) -> String {
     let pairs = between.parts.iter().flat_map(|part| &part.pairs);
     let measures = pairs.flat_map(|pair| &pair.measures);
     let differing = measures.filter(|one| one.verdict.is_difference());
-    let ratios = differing.filter_map(|one| one.ratio);
-    let mut percent: Vec<f64> = ratios
-        .map(|ratio| 100.0 * (ratio.value.max(1.0 / ratio.value) - 1.0))
+    let mut sizes: Vec<(f64, &str)> = differing
+        .filter_map(|one| {
+            let ratio = one.ratio?.value;
+            let percent = 100.0 * (ratio.max(1.0 / ratio) - 1.0);
+            Some((percent, one.metric.label))
+        })
         .collect();
-    percent.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (percent.first(), percent.last()) else {
-        return String::new();
-    };
-    match [low, high].map(|end| format!("{end:.0}")) {
-        [low, high] if low == high => format!(" ({low} %)"),
-        [low, high] => format!(" ({low} to {high} %)"),
+    sizes.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    match sizes.as_slice() {
+        [] => String::new(),
+        [(size, label)] => format!(" ({label} by {size:.0} %, nothing else)"),
+        [(low, _), .., (high, _)] => match [low, high].map(|end| format!("{end:.0}")) {
+            [low, high] if low == high => format!(" ({low} %)"),
+            [low, high] => format!(" ({low} to {high} %)"),
+        },
     }
 }
 

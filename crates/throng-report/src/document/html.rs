@@ -16,7 +16,7 @@ pub use style::{POLICY, STYLE};
 use throng_record::format::{ABSENT, harmless};
 
 /// The most parts of a study that are linked above its answer without a fold.
-const MOST_PARTS: usize = 6;
+const MOST_PARTS: usize = 4;
 
 /// The script of every page.
 pub const SCRIPT: &str = include_str!("page.js");

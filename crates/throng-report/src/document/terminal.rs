@@ -227,7 +227,12 @@ impl Writer {
         for block in Block::shown(blocks, Medium::Terminal) {
             // A heading alone is useless.
             let heads = matches!(block, Block::Heading(_));
-            if self.room() < FEWEST_OF_TABLE + 3 * usize::from(heads) {
+            let least = match block {
+                // Its rows, and two lines above them.
+                Block::Table(table) => FEWEST_OF_TABLE.min(table.rows().count() + 2),
+                _ => FEWEST_OF_TABLE,
+            };
+            if self.room() < least + 3 * usize::from(heads) {
                 return;
             }
             let is_text = !matches!(block, Block::List(_) | Block::Table(_) | Block::Facts(_));

@@ -4,7 +4,6 @@ use super::overview::of_rows;
 use super::{Axis, Failing, Figure, Kind, OfSection, Point, Rank, Ranked, Series, Source, Trace};
 use crate::limit::{Limits, SearchTrial, ServerLimit};
 use throng_record::Find;
-use throng_record::format::list;
 use throng_record::metrics::Better;
 use throng_spec::registry::Info;
 
@@ -23,6 +22,9 @@ fn each_limit(limits: &Limits) -> String {
         .collect();
     each.join(", ")
 }
+
+/// Limits that differ by more than this factor have a logarithmic axis.
+const SPREAD: f64 = 10.0;
 
 /// The limits of several servers. Of one, its times up to the limit say more.
 pub(super) fn search(info: Info, source: &Source<'_>) -> Option<Figure> {
@@ -54,30 +56,22 @@ fn all_limits(info: Info, source: &Source<'_>, limits: &Limits) -> Option<Figure
         }
     };
     let unit = limits.unit();
+    let most = servers.first().map_or(0.0, |server| passed(server));
+    let is_near = |server: &&ServerLimit| passed(server) * SPREAD >= most;
+    let axis = if servers.iter().all(is_near) {
+        Axis::linear(unit, None)
+    } else {
+        Axis::logarithmic(unit, None)
+    };
     let ranked = Ranked::of(
         format!("Highest value that passed, {unit} (higher is better)"),
-        Axis::logarithmic(unit, None),
+        axis,
         servers.iter().map(rank).collect(),
     );
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for server in &limits.servers {
-        let cause = server.cause_text();
-        match groups.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, names)) => names.push(&server.server),
-            None => groups.push((cause, vec![&server.server])),
-        }
-    }
-    let causes: Vec<String> = groups
-        .iter()
-        .map(|(cause, names)| format!("{}: {cause}", list(names)))
-        .collect();
     let caption = if servers.iter().all(|server| server.failed.is_none()) {
         "The dot is the highest value that was tried; nothing failed.".to_owned()
     } else {
-        format!(
-            "The dot is the limit; the line ends at the lowest value that failed. Causes: {}.",
-            causes.join("; ")
-        )
+        "The dot is the limit; the line ends at the lowest value that failed.".to_owned()
     };
     Some(Figure {
         caption,

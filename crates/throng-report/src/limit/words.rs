@@ -2,7 +2,7 @@
 
 use super::{Limits, ServerLimit, amount};
 use throng_record::findings::cause::UNKNOWN;
-use throng_record::format::{list, sentence};
+use throng_record::format::{list, lowered, sentence};
 use throng_record::{Cause, Find, LimitResult, SearchEnding, TriedValue};
 
 /// The sentences about one server.
@@ -128,16 +128,33 @@ pub(super) fn certainty(limit: &ServerLimit, find: Find) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}.", list(&parts)))
 }
 
-/// The limits of several servers, the highest first.
+/// "Most clients: poll 19,987 and epoll 19,986 (the server ran out of file descriptors); thread 16,126." The highest first.
 pub(super) fn overview(limits: &Limits) -> Option<String> {
     if limits.servers.len() < 2 {
         return None;
     }
     let mut servers: Vec<&ServerLimit> = limits.servers.iter().collect();
     servers.sort_by_key(|one| std::cmp::Reverse(one.passed.map(|passed| passed.value)));
-    let each: Vec<String> = servers
+    // Servers with the same cause come together.
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for one in servers {
+        let found = one.cause.as_ref().map(|cause| cause.kind);
+        let kind = found.filter(|kind| *kind != UNKNOWN.kind());
+        let cause = kind.map_or_else(String::new, |kind| {
+            lowered(kind.meaning.trim_end_matches('.'))
+        });
+        let words = format!("{} {}", one.server, one.text());
+        match groups.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, together)) => together.push(words),
+            None => groups.push((cause, vec![words])),
+        }
+    }
+    let each: Vec<String> = groups
         .iter()
-        .map(|one| format!("{} {}", one.server, one.text()))
+        .map(|(cause, together)| match cause.as_str() {
+            "" => list(together),
+            cause => format!("{} ({cause})", list(together)),
+        })
         .collect();
     Some(format!(
         "{}: {}.",
@@ -146,6 +163,6 @@ pub(super) fn overview(limits: &Limits) -> Option<String> {
             Find::Rate => "Most requests per second",
             Find::Sessions => "Most sessions per second",
         },
-        list(&each)
+        each.join("; ")
     ))
 }

@@ -64,7 +64,14 @@ fn in_full(report: &Report<'_>) -> Vec<Block> {
     let mut role = Role::Lead;
     // For a single pair, its own sentence says the same with intervals.
     let lead = Some(&answer.first).filter(|_| answer.is_led());
-    for sentence in lead.into_iter().chain(&answer.headline) {
+    // For several, a table says it.
+    let several = comparison::of_several(report);
+    let is_shown = |sentence: &&String| {
+        let mut pairs = report.comparison.all_pairs();
+        several.is_none() || pairs.all(|pair| pair.sentence != **sentence)
+    };
+    let shown = answer.headline.iter().filter(is_shown);
+    for sentence in lead.into_iter().chain(shown) {
         blocks.push(Block::paragraph(role, sentence));
         if role == Role::Lead && report.limits.is_none() {
             blocks.push(Block::Paragraph(Role::Body, grade(&report.grade)));
@@ -72,7 +79,10 @@ fn in_full(report: &Report<'_>) -> Vec<Block> {
         role = Role::Body;
     }
     blocks.extend(limits::around(report));
-    if !answer.others.is_empty() {
+    if let Some(table) = several {
+        blocks.push(Block::Heading(table.caption.as_str().into()));
+        blocks.push(Block::Table(table));
+    } else if !answer.others.is_empty() {
         blocks.push(Block::Heading("With fewer clients".into()));
         blocks.push(Block::list(&answer.others));
     }

@@ -43,6 +43,43 @@ fn by_names<'a>(report: &'a Report<'_>) -> Vec<([&'a str; 2], Vec<&'a Pair>)> {
     all
 }
 
+/// The verdicts on several servers, a row for each, with the sizes of the differences.
+pub(super) fn of_several(report: &Report<'_>) -> Option<Table> {
+    let all = by_names(report);
+    let [(first, _), _, ..] = all.as_slice() else {
+        return None;
+    };
+    let mut pairs: Vec<&Pair> = all.iter().flat_map(|(_, pairs)| pairs).copied().collect();
+    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.clients));
+    let metrics: Vec<&PairMetric> = pairs.first()?.measures.iter().collect();
+    let row = |pair: &&Pair| {
+        let cells = metrics.iter().map(|metric| {
+            let measured = pair.by(metric.name);
+            measured.map_or_else(Cell::default, |one| {
+                let [.., verdict] = one.cells();
+                Cell::plain(verdict).toned(tone(one.verdict))
+            })
+        });
+        Row::of(pair.server.as_str(), cells.collect())
+    };
+    let groups = pairs
+        .chunk_by(|one, other| one.clients == other.clients)
+        .map(|some| {
+            let title = counted(some[0].clients, "client");
+            (title, some.iter().map(row).collect())
+        });
+    let titles = (1..).zip(&metrics);
+    let of_metrics = titles.map(|(drop, metric)| Column::text(metric.title).dropped(drop));
+    let has_one_reference = all.iter().all(|([reference, _], _)| *reference == first[0]);
+    let caption = if has_one_reference {
+        format!("Compared with {}", first[0])
+    } else {
+        "Compared with the reference".to_owned()
+    };
+    let columns = std::iter::once(Column::text("")).chain(of_metrics);
+    Some(Table::in_groups(caption, columns.collect(), groups))
+}
+
 /// The tables of the only pair, which the answer and a terminal have room for; of more, a terminal shows the results in
 /// one table and the ratios in words.
 pub(super) fn of_one_pair(report: &Report<'_>) -> Option<Vec<Block>> {

@@ -34,10 +34,16 @@ impl Writer {
             let title = printable(&group.title);
             let fits = !title.is_empty() && title.chars().count() <= name_width;
             let headings = 1 + usize::from(!title.is_empty() && !fits);
-            let all_fit = group.rows.len() + headings + self.gaps() < self.room();
-            // The first line says what is missing or what the mark means, or all of them.
-            let below = if all_fit { 1 } else { self.lines_below(table) };
-            let room = self.room().saturating_sub(self.gaps() + headings + below);
+            // A line says what the mark means; more say what is missing.
+            let of_mark = usize::from(table.best().is_some());
+            let above = self.gaps() + headings;
+            let all_fit = above + group.rows.len() + of_mark <= self.room();
+            let below = if all_fit {
+                of_mark
+            } else {
+                self.lines_below(table)
+            };
+            let room = self.room().saturating_sub(above + below);
             if group.rows.len() > room && (place > 0 || room + 2 < FEWEST_OF_TABLE) {
                 let what = if title.is_empty() {
                     &table.caption

@@ -7,7 +7,7 @@ use crate::document::{
     Block, Cell, Column, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style, Table,
     Text, Tone,
 };
-use crate::figures::{Figure, Series};
+use crate::figures::{Figure, Kind as FigureKind, Series};
 use crate::glance;
 use crate::grade::Level;
 use crate::sections::{limits, server};
@@ -54,13 +54,8 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
     let folded = Block::Fold("Each part in one line".into(), each);
     let no_page = &[Medium::Markdown, Medium::Terminal];
     blocks.push(Block::Except(no_page, vec![folded]));
-    if !report.has_scenes() {
-        // The answering part has said it above.
-        let others = report
-            .parts
-            .iter()
-            .filter(|one| one.record.answer.is_none());
-        let listed = vec![Block::list(others.map(part))];
+    if !report.has_scenes() && !is_answered {
+        let listed = vec![Block::list(report.parts.iter().map(part))];
         blocks.push(Block::Except(&[Medium::Markdown, Medium::Html], listed));
     }
     if !report.study.changed.is_empty() {
@@ -87,6 +82,10 @@ fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     };
     let mut blocks = vec![Block::paragraph(Role::Lead, &of_part.answer.first)];
     let figure = of_part.figures.iter().find(|figure| figure.id == name);
+    blocks.extend(figure.and_then(|drawn| {
+        let words = growth(best_first(drawn).first()?, drawn)?;
+        Some(Block::paragraph(Role::Body, words))
+    }));
     // The part has the same one on its own page.
     blocks.extend(figure.map(|drawn| {
         Block::Picture(Box::new(Figure {
@@ -102,6 +101,34 @@ fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     blocks
 }
 
+/// "Completion time of epoll: 553 µs with 8 clients, 531 ms with 25,000 clients."
+fn growth(series: &Series, figure: &Figure) -> Option<String> {
+    let (first, last) = (series.points.first()?, series.points.last()?);
+    let [from, to] = [first, last].map(|point| {
+        let clients = counted(point.x as u32, "client");
+        format!("{} with {clients}", figure.y.text(point.y))
+    });
+    let is_grown = last.x > first.x && figure.kind == FigureKind::Lines;
+    is_grown.then(|| format!("{} of {}: {from}, {to}.", figure.title, series.name))
+}
+
+/// The servers of a figure by their last values.
+fn best_first(figure: &Figure) -> Vec<&Series> {
+    let last = |series: &Series| series.points.last().map(|point| (point.x, point.y));
+    let mut servers: Vec<&Series> = figure.series.iter().collect();
+    servers.sort_by(|one, other| {
+        let (own, others) = (last(one), last(other));
+        let by_clients = others.map(|(x, _)| x).partial_cmp(&own.map(|(x, _)| x));
+        let by_value = own.map(|(_, y)| y).partial_cmp(&others.map(|(_, y)| y));
+        let [reach, value] = [by_clients, by_value].map(|order| order.unwrap_or(Ordering::Equal));
+        reach.then(match figure.better {
+            Better::Higher => value.reverse(),
+            _ => value,
+        })
+    });
+    servers
+}
+
 /// The values of a figure, a row per server, best first, with some of the numbers of clients.
 fn values(report: &Report<'_>, figure: &Figure) -> Table {
     let all = figure.marked();
@@ -114,15 +141,6 @@ fn values(report: &Report<'_>, figure: &Figure) -> Table {
         let mut points = series.points.iter();
         Some(points.find(|point| point.x.total_cmp(&x).is_eq())?.y)
     };
-    let mut servers: Vec<&Series> = figure.series.iter().collect();
-    servers.sort_by(|one, other| {
-        let [own, others] = [one, other].map(|series| at(series, all[last]));
-        match figure.better {
-            Better::Higher => others.partial_cmp(&own),
-            _ => own.partial_cmp(&others),
-        }
-        .unwrap_or(Ordering::Equal)
-    });
     let row = |series: &&Series| {
         let cell = |x: &f64| Cell::plain(or_absent(at(series, *x), |y| figure.y.text(y)));
         Row::of(
@@ -135,7 +153,7 @@ fn values(report: &Report<'_>, figure: &Figure) -> Table {
     Table::of(
         &figure.title,
         columns.collect(),
-        servers.iter().map(row).collect(),
+        best_first(figure).iter().map(row).collect(),
     )
 }
 

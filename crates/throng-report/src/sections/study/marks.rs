@@ -171,7 +171,7 @@ impl<'a> Marked<'a> {
 }
 
 /// The servers that are never worse than another, or the one that stays closest to the best.
-fn best<'m, 'a>(all: &'m [Marked<'a>]) -> Vec<&'m Marked<'a>> {
+fn best_of<'m, 'a>(all: &'m [Marked<'a>]) -> Vec<&'m Marked<'a>> {
     let of_each = all.iter().map(|one| one.values().count());
     let Some(most) = of_each.max().filter(|most| *most > 1) else {
         return Vec::new();
@@ -192,7 +192,7 @@ fn best<'m, 'a>(all: &'m [Marked<'a>]) -> Vec<&'m Marked<'a>> {
 
 /// "io-uring and reactors are best or tie for CPU per request under all 3 loads and for memory."
 pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Option<String> {
-    let best = best(all);
+    let best = best_of(all);
     let first = best.first()?;
     if !first.is_never_worse() {
         let (name, at_most) = (first.server, times(first.worst()));
@@ -208,6 +208,15 @@ pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Op
         let of_metric = numbered.filter(move |(_, shown)| shown.metric().name == name);
         of_metric.map(|(number, _)| number)
     };
+    // Of few loads, with the best values.
+    let values = |metric: &Metric| {
+        let firsts = of(metric).filter_map(|number| scenes[number].places.first());
+        let texts: Vec<String> = firsts.map(|place| metric.text(place.value)).collect();
+        match texts.len() {
+            1 | 2 => format!(" ({})", texts.join(", ")),
+            _ => String::new(),
+        }
+    };
     let is_open = |metric: &&Metric| {
         let open =
             |one: &&Marked<'_>, number: usize| matches!(one.marks[number], Mark::Open { .. });
@@ -218,12 +227,12 @@ pub(super) fn best_overall(scenes: &[SceneResult<'_>], all: &[Marked<'_>]) -> Op
             let (loads, noun) = (of(metric).count(), metric.noun());
             let ran = of(metric).filter(|number| first.marks[*number].times().is_some());
             match (ran.count(), loads) {
-                (1, 1) => format!("for {noun}"),
+                (1, 1) => format!("for {noun}{}", values(metric)),
                 (some, total) if some < total => {
                     let they = if is_one { "it" } else { "they" };
                     format!("for {noun} under the {some} loads that {they} ran")
                 }
-                (total, _) => format!("for {noun} under {}", every(total)),
+                (total, _) => format!("for {noun} under {}{}", every(total), values(metric)),
             }
         });
         list(&each.collect::<Vec<_>>())
@@ -318,7 +327,7 @@ pub(super) fn matrix(
     let left_out = all
         .iter()
         .filter(|one| one.has(|mark| matches!(mark, Mark::Unserved)));
-    let of_words = best(all).into_iter().chain(left_out);
+    let of_words = best_of(all).into_iter().chain(left_out);
     let named: Vec<&str> = of_words
         .map(|one| one.server)
         .chain(worst.iter().copied())
@@ -418,7 +427,7 @@ mod tests {
                 ("b", [best, open]),
                 ("c", [best, behind])
             ]),
-            "a is best or ties for CPU per request and for memory."
+            "a is best or ties for CPU per request (6.02 µs) and for memory (2.48 MiB)."
         );
         assert_eq!(
             of(&[
@@ -426,11 +435,11 @@ mod tests {
                 ("b", [best, open]),
                 ("c", [best, behind])
             ]),
-            "a and b are best or tie for CPU per request; memory is undecided."
+            "a and b are best or tie for CPU per request (6.02 µs); memory is undecided."
         );
         assert_eq!(
             of(&[("a", [best, best]), ("b", [Mark::Unserved, best])]),
-            "a is best or ties for CPU per request and for memory."
+            "a is best or ties for CPU per request (6.02 µs) and for memory (2.48 MiB)."
         );
         let at_most = times(place.times.value);
         assert_eq!(
