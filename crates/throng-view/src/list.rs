@@ -44,11 +44,16 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
     let waits = shown
         .iter()
         .any(|run| run.is_read() && run.glance.is_none());
+    // What all have in common is above the list.
+    let machine = shared(shown.iter().map(|run| &*run.machine));
+    let throng = shared(shown.iter().map(|run| &*run.throng));
     let facts = html! {
         @let whole = std::path::absolute(&runs.directory);
         span { (whole.as_ref().unwrap_or(&runs.directory).display()) }
         span #count { (count(in_all, "run")) }
         span #running { (running) " running" }
+        @if let Some(machine) = machine { span { (machine) } }
+        @if let Some(throng) = throng { span { "throng " (throng) } }
         span { a href="/history" { "Server history" } }
     };
     let content = html! {
@@ -66,7 +71,9 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
                     button #compare type="submit" { "Compare two runs" }
                     span #chosen role="status" {}
                 }
-                ul.list aria-label="Runs" { @for run in &shown { (line(run)) } }
+                ul.list aria-label="Runs" { @for run in &shown {
+                    (line(run, machine.is_none(), throng.is_none()))
+                } }
             }
             (pages(&format!("/?q={}", encoded(&words)), page, chosen.len()))
             @if left_out > 0 { p.hint { (left_out) " older runs are not listed." } }
@@ -78,7 +85,14 @@ pub(super) fn page(runs: &Runs, query: &str) -> Answer {
     Ok(whole(&document(&[], "Runs", &facts, &content)))
 }
 
-fn line(run: &RunEntry) -> Markup {
+/// The value that all have, if it is not empty.
+fn shared<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let first = values.next().filter(|first| !first.is_empty())?;
+    values.all(|value| value == first).then_some(first)
+}
+
+/// A run, with its machine and throng unless they are those of all.
+fn line(run: &RunEntry, has_machine: bool, has_throng: bool) -> Markup {
     html! {
         li.run data-run=(run.name) data-state=(run.state.text()) {
             div.pick {
@@ -89,8 +103,8 @@ fn line(run: &RunEntry) -> Markup {
             (says(run, &run.name))
             div.made {
                 @if run.started_at.is_empty() { (ABSENT) } @else { (time(&run.started_at)) }
-                @if !run.machine.is_empty() { small { (run.machine) } }
-                @if !run.throng.is_empty() { small { "throng " (run.throng) } }
+                @if has_machine && !run.machine.is_empty() { small { (run.machine) } }
+                @if has_throng && !run.throng.is_empty() { small { "throng " (run.throng) } }
             }
         }
     }

@@ -203,10 +203,17 @@ fn sentence(with: &str, ranking: &Ranking, measure: &Measure, all: usize) -> Str
         [_, _] => all_behind(&behind_best, measure),
         _ => all_behind(&[*last], measure),
     };
-    if ranking.limited().len() > 1 {
-        let value = measure.metric().text(ranking.best().value);
-        let is = best_is(ranking, measure);
-        return format!("{with}, {is} ({value}); {worst}{noisy}.");
+    let limited = ranking.limited();
+    if limited.len() > 1 {
+        let places = ranking.places.iter();
+        let ours = places.filter(|place| limited.contains(&place.server.as_str()));
+        let mut values: Vec<String> = ours
+            .map(|place| measure.metric().text(place.value))
+            .collect();
+        values.drain(1..values.len() - 1);
+        values.dedup();
+        let (is, range) = (best_is(ranking, measure), values.join(" to "));
+        return format!("{with}, {is} ({range}); {worst}{noisy}.");
     }
     if tied.len() == 1 {
         return format!("{with}, {}; {worst}{noisy}.", best_is(ranking, measure));

@@ -1,6 +1,8 @@
 //! Two runs side by side in words.
 
 use super::{Between, Outcome, Pair, PartBetween, Question, Recorded};
+use crate::comparison::PairMetric;
+use crate::comparison::size::briefly;
 use crate::document::Text;
 use crate::facts::{self, Fact, NAMED};
 use crate::grade::Grade;
@@ -38,33 +40,40 @@ pub(super) fn headline(between: &Between) -> Vec<String> {
         (true, false) => "the machine was faster in B",
         (true, true) => "the machine changed between the runs",
     };
-    let by = sizes(between);
-    vec![
-        format!("Same program and settings{known}: {machine}{by}."),
-        counts,
-    ]
+    let lead = match differing(between).as_slice() {
+        [only] => format!(
+            "only {} differs ({}), because of noise or the machine",
+            only.metric.label,
+            only.ratio.map_or_else(String::new, |ratio| {
+                briefly(ratio, only.verdict, only.metric) + " in B"
+            })
+        ),
+        several => machine.to_owned() + &sizes(several),
+    };
+    vec![format!("Same program and settings{known}: {lead}."), counts]
 }
 
-/// The only difference, or the smallest and largest one: " (p50 by 2 %)", " (5 to 8 %)".
-fn sizes(between: &Between) -> String {
+/// All measures that differ.
+fn differing(between: &Between) -> Vec<&PairMetric> {
     let pairs = between.parts.iter().flat_map(|part| &part.pairs);
     let measures = pairs.flat_map(|pair| &pair.measures);
     let differing = measures.filter(|one| one.verdict.is_difference());
-    let mut sizes: Vec<(f64, &str)> = differing
-        .filter_map(|one| {
-            let ratio = one.ratio?.value;
-            let percent = 100.0 * (ratio.max(1.0 / ratio) - 1.0);
-            Some((percent, one.metric.label))
-        })
+    differing.collect()
+}
+
+/// The smallest and largest difference: " (5 to 8 %)".
+fn sizes(differing: &[&PairMetric]) -> String {
+    let ratios = differing.iter().filter_map(|one| one.ratio);
+    let mut percent: Vec<f64> = ratios
+        .map(|ratio| 100.0 * (ratio.value.max(1.0 / ratio.value) - 1.0))
         .collect();
-    sizes.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    match sizes.as_slice() {
-        [] => String::new(),
-        [(size, label)] => format!(" ({label} by {size:.0} %, nothing else)"),
-        [(low, _), .., (high, _)] => match [low, high].map(|end| format!("{end:.0}")) {
-            [low, high] if low == high => format!(" ({low} %)"),
-            [low, high] => format!(" ({low} to {high} %)"),
-        },
+    percent.sort_by(f64::total_cmp);
+    let (Some(low), Some(high)) = (percent.first(), percent.last()) else {
+        return String::new();
+    };
+    match [low, high].map(|end| format!("{end:.0}")) {
+        [low, high] if low == high => format!(" ({low} %)"),
+        [low, high] => format!(" ({low} to {high} %)"),
     }
 }
 
@@ -132,8 +141,8 @@ fn outcomes(between: &Between) -> Vec<String> {
     let resized = between.repeated().filter(|(_, one)| one.other_size);
     let others = [
         (resized.count(), "reproduced with another size"),
-        (count(Outcome::NotComparable), "not comparable"),
-        (count(Outcome::NoVerdict), "without an original verdict"),
+        (count(Outcome::NotComparable), "not comparable (–)"),
+        (count(Outcome::NoVerdict), "without an original verdict (–)"),
     ];
     let some = others.iter().filter(|(number, _)| *number > 0);
     let counts: Vec<String> = some

@@ -38,8 +38,7 @@ pub(super) fn search(info: Info, source: &Source<'_>) -> Option<Figure> {
 /// The limits of several servers, highest first, each with a line up to the lowest value that failed.
 fn all_limits(info: Info, source: &Source<'_>, limits: &Limits) -> Option<Figure> {
     let passed = |server: &ServerLimit| server.passed.map_or(0.0, |tried| tried.value as f64);
-    let mut servers: Vec<&ServerLimit> = limits.servers.iter().collect();
-    servers.sort_by(|one, other| passed(other).total_cmp(&passed(one)));
+    let servers = limits.best_first();
     if servers.iter().all(|server| passed(server) <= 0.0) {
         return None;
     }

@@ -101,6 +101,13 @@ impl Limits {
         sentences
     }
 
+    /// The servers, the highest limit first.
+    pub fn best_first(&self) -> Vec<&ServerLimit> {
+        let mut servers: Vec<&ServerLimit> = self.servers.iter().collect();
+        servers.sort_by_key(|one| std::cmp::Reverse(one.passed.map(|passed| passed.value)));
+        servers
+    }
+
     /// The unit of the limit: "clients", "requests per second".
     pub fn unit(&self) -> &'static str {
         unit(self.find)

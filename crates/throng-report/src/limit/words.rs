@@ -133,11 +133,9 @@ pub(super) fn overview(limits: &Limits) -> Option<String> {
     if limits.servers.len() < 2 {
         return None;
     }
-    let mut servers: Vec<&ServerLimit> = limits.servers.iter().collect();
-    servers.sort_by_key(|one| std::cmp::Reverse(one.passed.map(|passed| passed.value)));
     // Servers with the same cause come together.
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    for one in servers {
+    for one in limits.best_first() {
         let found = one.cause.as_ref().map(|cause| cause.kind);
         let kind = found.filter(|kind| *kind != UNKNOWN.kind());
         let cause = kind.map_or_else(String::new, |kind| {

@@ -43,11 +43,11 @@ pub(super) fn overview(report: &Report<'_>, limits: &Limits) -> Table {
     };
     let columns = vec![
         Column::text("Server"),
-        Column::number(format!("Limit, {}", limits.unit())),
+        Column::number(format!("Most {}", limits.unit())),
         Column::number("p99 there"),
         Column::text("Cause"),
     ];
-    let rows = limits.servers.iter().map(row).collect();
+    let rows = limits.best_first().into_iter().map(row).collect();
     Table::of("Limits of all servers", columns, rows)
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::Report;
+use crate::comparison::size::times;
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style, Table,
     Text, Tone,
@@ -101,15 +102,19 @@ fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     blocks
 }
 
-/// "Completion time of epoll: 553 µs with 8 clients, 531 ms with 25,000 clients."
+/// "Completion time of epoll: 553 µs with 8 clients, 531 ms with 25,000 clients: 960x for 3,125x the clients."
 fn growth(series: &Series, figure: &Figure) -> Option<String> {
     let (first, last) = (series.points.first()?, series.points.last()?);
     let [from, to] = [first, last].map(|point| {
         let clients = counted(point.x as u32, "client");
         format!("{} with {clients}", figure.y.text(point.y))
     });
-    let is_grown = last.x > first.x && figure.kind == FigureKind::Lines;
-    is_grown.then(|| format!("{} of {}: {from}, {to}.", figure.title, series.name))
+    let is_known = figure.kind == FigureKind::Lines && last.x > first.x && first.y > 0.0;
+    let [grown, more] = [last.y / first.y, last.x / first.x].map(times);
+    is_known.then(|| {
+        let (title, name) = (&figure.title, &series.name);
+        format!("{title} of {name}: {from}, {to}: {grown} for {more} the clients.")
+    })
 }
 
 /// The servers of a figure by their last values.
