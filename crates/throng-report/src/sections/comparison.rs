@@ -51,7 +51,12 @@ pub(super) fn of_several(report: &Report<'_>) -> Option<Table> {
     };
     let mut pairs: Vec<&Pair> = all.iter().flat_map(|(_, pairs)| pairs).copied().collect();
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.clients));
-    let metrics: Vec<&PairMetric> = pairs.first()?.measures.iter().collect();
+    // A pair that is not compared may lack some.
+    let fullest = pairs.iter().max_by_key(|pair| pair.measures.len())?;
+    let metrics: Vec<&PairMetric> = fullest.measures.iter().collect();
+    if metrics.is_empty() {
+        return None;
+    }
     let row = |pair: &&Pair| {
         let cells = metrics.iter().map(|metric| {
             let measured = pair.by(metric.name);

@@ -139,11 +139,10 @@ impl Writer {
         self.line(&line);
         // There is no gap before the first column.
         let columns_before = &laid[..laid.len() - 1];
-        let before = columns_before
-            .iter()
-            .map(ColumnLayout::whole_width)
+        let widths = columns_before.iter().map(ColumnLayout::whole_width);
+        let before = widths
             .sum::<usize>()
-            - usize::from(first.column.is_text);
+            .saturating_sub(usize::from(first.column.is_text));
         for text in more {
             self.line(&format!("{}{text}", " ".repeat(before)));
         }
@@ -330,6 +329,14 @@ mod tests {
         assert_eq!(titles(80), ["Server", "least", "most", "more"]);
         assert_eq!(titles(20), ["Server", "most", "more"]);
         assert_eq!(titles(3), ["Server", "most"]);
+    }
+
+    #[test]
+    fn a_table_of_names_only_is_written() {
+        let rows = vec![Row::of("epoll", Vec::new())];
+        let table = Table::of("", vec![Column::text("Server")], rows);
+        let text = super::super::blocks(&[super::super::Block::Table(table)], 60);
+        assert!(text.contains("epoll"), "{text}");
     }
 
     #[test]
