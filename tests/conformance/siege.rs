@@ -40,6 +40,9 @@ pub(crate) const CASES: &[&Case] = &[
 
 /// Clients of a case; more than the workers of a server.
 const CLIENTS: u64 = 12;
+
+/// The most operations of a client, on average.
+const OPERATIONS: usize = 12;
 const WORKERS: u64 = 8;
 
 /// Once a model is enough where the protocol does not matter.
@@ -114,9 +117,10 @@ impl<'a> Siege<'a> {
         is_empty(&self.server)?;
         let at_rest = self.at_rest;
         let mut now = at_rest;
-        // The C library keeps the threads of its pool: as many as it needed at once.
+        // The C library keeps the threads of its pool. On busy CPUs a thread whose operation has ended is not idle at
+        // once, so that the next operation starts another one: at most one for each.
         let kept = if has_a_hidden_pool(self.subject) {
-            2 * CLIENTS as usize
+            OPERATIONS * CLIENTS as usize
         } else {
             0
         };
