@@ -14,7 +14,6 @@ use serde::Serialize;
 use terminal_size::Height;
 
 use crate::record::format::{shortened, shown};
-use crate::report::document::terminal::in_lines;
 use crate::sys::signal::Stop;
 
 /// How long the exit may be delayed by a terminal that accepts no output, once a signal asked to stop.
@@ -132,12 +131,14 @@ pub(super) fn warning(message: &str) {
     }
 }
 
-/// Before the second line of a note.
-const INDENT: &str = "  ";
-
 /// Prints a progress line on standard error, broken at spaces if that is a terminal.
 #[cfg(target_os = "linux")]
 pub(super) fn note(message: &str) {
+    use crate::report::document::terminal::in_lines;
+
+    /// Before the second line.
+    const INDENT: &str = "  ";
+
     if is_quiet() {
         return;
     }
