@@ -312,7 +312,7 @@ fn the_notebook_reads_a_record() {
     }
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
-    let options = "run --models epoll --clients 3 --warm-up 10ms --duration 100ms --runs 1 --control none \
+    let options = "run --allow-rough --models epoll --clients 3 --warm-up 10ms --duration 100ms --runs 1 --control none \
                    --no-ceiling --latency-at none --probes cpu,established --output";
     let mut arguments: Vec<&str> = options.split_whitespace().collect();
     arguments.push(record.to_str().unwrap());
