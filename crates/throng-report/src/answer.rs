@@ -214,9 +214,9 @@ fn headline(summary: &Summary, comparison: &Comparison, clients: u32) -> Vec<Str
             sentences.extend(kept);
             for (measure, ranking) in rankings.into_iter().flatten() {
                 // Only in the first sentence.
-                let too_few = too_few(ranking).filter(|_| sentences.is_empty());
+                let not_ranked_too = too_few(ranking).filter(|_| sentences.is_empty());
                 let sentence_of_ranking = sentence(ranking, measure);
-                sentences.push(sentence_of_ranking + &too_few.unwrap_or_default());
+                sentences.push(sentence_of_ranking + &not_ranked_too.unwrap_or_default());
             }
             sentences.extend(withheld);
             for (index, text) in sentences.iter_mut().enumerate() {

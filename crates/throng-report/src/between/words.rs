@@ -2,7 +2,6 @@
 
 use super::{Between, Outcome, Pair, PartBetween, Question, Recorded};
 use crate::comparison::PairMetric;
-use crate::comparison::size::briefly;
 use crate::document::Text;
 use crate::facts::{self, Fact, NAMED};
 use crate::grade::Grade;
@@ -42,11 +41,9 @@ pub(super) fn headline(between: &Between) -> Vec<String> {
     };
     let lead = match differing(between).as_slice() {
         [only] => format!(
-            "only {} differs ({}), because of noise or the machine",
+            "only {} differs ({} in B), because of noise or the machine",
             only.metric.label,
-            only.ratio.map_or_else(String::new, |ratio| {
-                briefly(ratio, only.verdict, only.metric) + " in B"
-            })
+            only.size()
         ),
         several => machine.to_owned() + &sizes(several),
     };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::size::{Size, inverse, word};
+use super::size::{briefly, inverse, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
 use throng_record::format::{ABSENT, or_absent};
@@ -484,11 +484,11 @@ impl PairMetric {
     }
 
     /// "3.4x faster", "equivalent".
-    fn size(&self) -> String {
+    pub(crate) fn size(&self) -> String {
         let of_difference = self.ratio.filter(|_| self.verdict.is_difference());
         of_difference.map_or_else(
             || self.word.to_owned(),
-            |ratio| format!("{} {}", Size::of(ratio).estimate, self.word),
+            |ratio| briefly(ratio, self.verdict, self.metric),
         )
     }
 }

@@ -88,6 +88,7 @@ impl AgainstClients {
         let mut figure = Figure {
             better: self.better,
             failure: self.failure,
+            metric: self.metric,
             ..Figure::new(self.id, self.title, kind, axes, series)?
         };
         let mut points = figure.series.iter().flat_map(|one| &one.points);

@@ -30,7 +30,7 @@ pub(crate) use overview::{Wording, of_pairs, ranked_of};
 pub use percentiles::of_latencies;
 pub use ranked::{Grouped, Rank, Ranked};
 use throng_record::Trial;
-use throng_record::format::{ABSENT, number, time, valued};
+use throng_record::format::{ABSENT, number, valued};
 use throng_record::metrics::{Better, Metric, Quantity, named};
 use throng_spec::registry::{Entry, Info};
 use throng_stats::median;
@@ -305,6 +305,9 @@ pub struct Figure {
     pub better: Better,
     /// The section of a report that shows it.
     pub section: OfSection,
+    /// The metric, if it shows one against the number of clients.
+    #[serde(skip)]
+    pub metric: Option<&'static Metric>,
 }
 
 /// Metrics of servers. The points of a curve are no sample of a metric, so no number comes from them.
@@ -527,6 +530,7 @@ impl Figure {
             failure: Failing::UNSERVED,
             better: Better::Neutral,
             section: OfSection::Figures,
+            metric: None,
         }
     }
 
@@ -654,16 +658,6 @@ impl Axis {
             from_zero: false,
             most: None,
             named: Vec::new(),
-        }
-    }
-
-    /// A value on it as text, with the unit that suits a time.
-    pub(crate) fn text(&self, value: f64) -> String {
-        match self.unit {
-            Some("s") => time(1e6 * value),
-            Some("ms") => time(1e3 * value),
-            Some("µs") => time(value),
-            unit => valued(value, unit),
         }
     }
 

@@ -64,11 +64,13 @@ fn in_full(report: &Report<'_>) -> Vec<Block> {
     let mut role = Role::Lead;
     // For a single pair, its own sentence says the same with intervals.
     let lead = Some(&answer.first).filter(|_| answer.is_led());
-    // For several, a table says it.
+    // For several, a table says it, except why some are not compared.
     let several = comparison::of_several(report);
     let is_shown = |sentence: &&String| {
         let mut pairs = report.comparison.all_pairs();
-        several.is_none() || pairs.all(|pair| pair.sentence != **sentence)
+        let is_in_table =
+            pairs.any(|pair| pair.not_compared.is_none() && pair.sentence == **sentence);
+        several.is_none() || !is_in_table
     };
     let shown = answer.headline.iter().filter(is_shown);
     for sentence in lead.into_iter().chain(shown) {

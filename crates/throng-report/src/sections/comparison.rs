@@ -61,8 +61,7 @@ pub(super) fn of_several(report: &Report<'_>) -> Option<Table> {
         let cells = metrics.iter().map(|metric| {
             let measured = pair.by(metric.name);
             measured.map_or_else(Cell::default, |one| {
-                let [.., verdict] = one.cells();
-                Cell::plain(verdict).toned(tone(one.verdict))
+                Cell::plain(one.size()).toned(tone(one.verdict))
             })
         });
         Row::of(pair.server.as_str(), cells.collect())

@@ -1,21 +1,21 @@
 //! The verdict on each claim, and the answer of each part in one line.
 
-use std::cmp::Ordering;
-
 use crate::Report;
+use crate::comparison::ranking::from_best;
 use crate::comparison::size::times;
 use crate::document::{
     Block, Cell, Column, Kind, List, Medium, NOT_IN_TERMINAL, Role, Row, Section, Style, Table,
     Text, Tone,
 };
-use crate::figures::{Figure, Kind as FigureKind, Series};
+use crate::figures::Figure;
 use crate::glance;
 use crate::grade::Level;
 use crate::sections::{limits, server};
 use crate::study::claims::{ClaimCell, ClaimVerdict, JudgedCause, JudgedClaim};
 use crate::study::{PartReport, StudyReport};
-use throng_record::format::{counted, list, or_absent};
-use throng_record::metrics::Better;
+use crate::summary::{self, Summary};
+use throng_record::format::{ABSENT, capitalized, counted, list};
+use throng_record::metrics::Metric;
 
 /// The most numbers of clients in the table of the answer.
 const MOST_SHOWN: usize = 5;
@@ -83,10 +83,9 @@ fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     };
     let mut blocks = vec![Block::paragraph(Role::Lead, &of_part.answer.first)];
     let figure = of_part.figures.iter().find(|figure| figure.id == name);
-    blocks.extend(figure.and_then(|drawn| {
-        let words = growth(best_first(drawn).first()?, drawn)?;
-        Some(Block::paragraph(Role::Body, words))
-    }));
+    let metric = figure.and_then(|drawn| drawn.metric);
+    let words = metric.and_then(|metric| growth(&of_part.summary, metric));
+    blocks.extend(words.map(|words| Block::paragraph(Role::Body, words)));
     // The part has the same one on its own page.
     blocks.extend(figure.map(|drawn| {
         Block::Picture(Box::new(Figure {
@@ -96,70 +95,80 @@ fn answering_part(report: &StudyReport<'_>) -> Vec<Block> {
     }));
     let values = match &of_part.limits {
         Some(limits) => Some(limits::overview(of_part, limits)),
-        None => figure.map(|drawn| values(of_part, drawn)),
+        None => metric.map(|metric| values(of_part, metric)),
     };
     blocks.extend(values.map(Block::Table));
     blocks
 }
 
-/// "Completion time of epoll: 553 µs with 8 clients, 531 ms with 25,000 clients: 960x for 3,125x the clients."
-fn growth(series: &Series, figure: &Figure) -> Option<String> {
-    let (first, last) = (series.points.first()?, series.points.last()?);
-    let [from, to] = [first, last].map(|point| {
-        let clients = counted(point.x as u32, "client");
-        format!("{} with {clients}", figure.y.text(point.y))
-    });
-    let is_known = figure.kind == FigureKind::Lines && last.x > first.x && first.y > 0.0;
-    let [grown, more] = [last.y / first.y, last.x / first.x].map(times);
-    is_known.then(|| {
-        let (title, name) = (&figure.title, &series.name);
-        format!("{title} of {name}: {from}, {to}: {grown} for {more} the clients.")
-    })
+/// The value of a server with this many clients, if it served all of them.
+fn value<'a>(summary: &'a Summary, server: &str, clients: u32) -> Option<&'a summary::Row> {
+    let mut rows = summary.rows_at(clients);
+    rows.find(|row| row.server == server && row.is_ranked())
 }
 
-/// The servers of a figure by their last values.
-fn best_first(figure: &Figure) -> Vec<&Series> {
-    let last = |series: &Series| series.points.last().map(|point| (point.x, point.y));
-    let mut servers: Vec<&Series> = figure.series.iter().collect();
-    servers.sort_by(|one, other| {
-        let (own, others) = (last(one), last(other));
-        let by_clients = others.map(|(x, _)| x).partial_cmp(&own.map(|(x, _)| x));
-        let by_value = own.map(|(_, y)| y).partial_cmp(&others.map(|(_, y)| y));
-        let [reach, value] = [by_clients, by_value].map(|order| order.unwrap_or(Ordering::Equal));
-        reach.then(match figure.better {
-            Better::Higher => value.reverse(),
-            _ => value,
-        })
+/// The servers, those first that are best with the most clients.
+fn best_first<'a>(summary: &'a Summary, metric: &Metric) -> Vec<&'a str> {
+    let each = summary.clients.iter().rev().flat_map(|clients| {
+        let rows: Vec<_> = summary
+            .rows_at(*clients)
+            .filter(|row| row.is_ranked())
+            .collect();
+        from_best(&rows, metric)
     });
+    let mut servers: Vec<&str> = Vec::new();
+    for row in each {
+        if !servers.contains(&&*row.server) {
+            servers.push(&row.server);
+        }
+    }
     servers
 }
 
-/// The values of a figure, a row per server, best first, with some of the numbers of clients.
-fn values(report: &Report<'_>, figure: &Figure) -> Table {
-    let all = figure.marked();
-    let last = all.len().saturating_sub(1);
-    let mut shown: Vec<f64> = (0..MOST_SHOWN)
-        .filter_map(|step| all.get(step * last / (MOST_SHOWN - 1)).copied())
+/// "completion time of fork: 1.74 ms with 8 clients, 4.52 s with 25,000 clients: 2,600x for 3,125x the clients", of the
+/// best server whose values are its own.
+fn growth(summary: &Summary, metric: &Metric) -> Option<String> {
+    let (first, last) = (*summary.clients.first()?, *summary.clients.last()?);
+    let own = |server: &str| {
+        let ends = [first, last].map(|clients| value(summary, server, clients));
+        let [from, to] = ends.map(|row| {
+            let unbound = row.filter(|row| !row.is_bound(metric))?;
+            unbound.value(metric.name).filter(|end| *end > 0.0)
+        });
+        from.zip(to)
+    };
+    let mut servers = best_first(summary, metric).into_iter();
+    let (server, (from, to)) = servers.find_map(|name| Some((name, own(name)?)))?;
+    let [before, after] = [from, to].map(|end| metric.text(end));
+    let [grown, more] = [to / from, f64::from(last) / f64::from(first)].map(times);
+    let (few, many) = (counted(first, "client"), counted(last, "client"));
+    let noun = capitalized(&metric.noun());
+    (last > first).then(|| {
+        format!("{noun} of {server}: {before} with {few}, {after} with {many}: {grown} for {more} the clients.")
+    })
+}
+
+/// A metric of each server, best first, with some of the numbers of clients.
+fn values(report: &Report<'_>, metric: &Metric) -> Table {
+    let summary = &report.summary;
+    let last = summary.clients.len().saturating_sub(1);
+    let mut shown: Vec<u32> = (0..MOST_SHOWN)
+        .filter_map(|step| summary.clients.get(step * last / (MOST_SHOWN - 1)).copied())
         .collect();
     shown.dedup();
-    let at = |series: &Series, x: f64| {
-        let mut points = series.points.iter();
-        Some(points.find(|point| point.x.total_cmp(&x).is_eq())?.y)
+    let row = |name: &str| {
+        let cell = |clients: &u32| {
+            let found = value(summary, name, *clients);
+            let known = found.and_then(|row| Some((row.value(metric.name)?, row.is_bound(metric))));
+            let text = known.map(|(number, is_bound)| metric.bounded(number, is_bound));
+            Cell::plain(text.unwrap_or_else(|| ABSENT.to_owned()))
+        };
+        Row::of(server(report, name), shown.iter().map(cell).collect())
     };
-    let row = |series: &&Series| {
-        let cell = |x: &f64| Cell::plain(or_absent(at(series, *x), |y| figure.y.text(y)));
-        Row::of(
-            server(report, &series.name),
-            shown.iter().map(cell).collect(),
-        )
-    };
-    let clients = shown.iter().map(|x| counted(*x as u32, "client"));
+    let clients = shown.iter().map(|number| counted(*number, "client"));
     let columns = std::iter::once(Column::text("Server")).chain(clients.map(Column::number));
-    Table::of(
-        &figure.title,
-        columns.collect(),
-        best_first(figure).iter().map(row).collect(),
-    )
+    let rows = best_first(summary, metric).into_iter().map(row).collect();
+    Table::of(metric.label, columns.collect(), rows)
 }
 
 /// The claim that answers the study's question, if it is decided; otherwise the first that is.
