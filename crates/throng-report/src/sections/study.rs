@@ -1,5 +1,6 @@
 //! A study of several parts: its claims, published and measured values, then each part.
 
+mod answering;
 mod cases;
 mod claims;
 mod marks;
