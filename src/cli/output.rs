@@ -134,22 +134,28 @@ pub(super) fn warning(message: &str) {
 /// Prints a progress line on standard error, broken at spaces if that is a terminal.
 #[cfg(target_os = "linux")]
 pub(super) fn note(message: &str) {
-    use crate::report::document::terminal::in_lines;
-
-    /// Before the second line.
-    const INDENT: &str = "  ";
-
     if is_quiet() {
         return;
     }
-    let lines = harmless(message);
+    let line = harmless(message);
     if io::stderr().is_terminal() {
-        let room = width().saturating_sub(INDENT.len());
-        let wrapped = in_lines(&lines, room).join(&format!("\n{INDENT}"));
-        to_stderr(&wrapped);
+        to_stderr(&broken(&line).join("\n"));
     } else {
-        to_stderr(&lines);
+        to_stderr(&line);
     }
+}
+
+/// A line for a terminal, broken at spaces where it does not fit; further lines are indented.
+#[cfg(target_os = "linux")]
+pub(super) fn broken(line: &str) -> Vec<String> {
+    use crate::report::document::terminal::in_lines;
+
+    const INDENT: &str = "  ";
+    let mut lines = in_lines(line, width().saturating_sub(INDENT.len()));
+    for more in lines.iter_mut().skip(1) {
+        more.insert_str(0, INDENT);
+    }
+    lines
 }
 
 /// A message without the numbers that Rust appends to system errors, like "(os error 2)".

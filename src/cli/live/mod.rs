@@ -86,7 +86,8 @@ impl Live {
 
     /// Ends the current item; its line stays.
     pub(super) fn end(&self, line: &str) {
-        self.shared.lock().ended.push(harmless(line));
+        let lines = output::broken(&harmless(line));
+        self.shared.lock().ended.extend(lines);
         self.shared.changed.notify_one();
     }
 
